@@ -1,0 +1,1 @@
+"""What is promised and asked: frozen, typed values, read once at the edge and never changed after."""

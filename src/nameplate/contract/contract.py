@@ -1,0 +1,33 @@
+"""The contract of a study: everything that is fixed before the first request."""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from nameplate.contract.cache import CachePolicy
+from nameplate.contract.deadlines import Deadlines
+from nameplate.contract.rules import Rules
+from nameplate.contract.sampling import Sampling
+from nameplate.contract.shape import Shape
+from nameplate.contract.slo import Slo
+from nameplate.contract.target import Target
+
+
+class Contract(Struct, frozen=True):
+    """Fix what is asked of which server under which promise.
+
+    `nonce` makes this study's prompts differ from every other study's; `seed` fixes schedules and lengths.
+    `header_names` are the names of extra headers that are sent; their values are never kept.
+    """
+
+    target: Target
+    shapes: tuple[Shape, ...]
+    slos: tuple[Slo, ...]
+    nonce: str
+    sampling: Sampling = field(default_factory=Sampling)
+    cache: CachePolicy = field(default_factory=CachePolicy)
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    rules: Rules = field(default_factory=Rules)
+    seed: int = 42
+    header_names: tuple[str, ...] = ()
+    dataset: str | None = None
