@@ -1,0 +1,35 @@
+"""What happened when, in a trial or study: `journal.jsonl`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+
+class JournalEntry(Struct, frozen=True):
+    """Note one event: probe, calibration, flush, health, warm-up, window, drain, signal, clock pair, disk."""
+
+    t_ns: int
+    what: str
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+class Journal:
+    """Append entries to a file; each is one write, so that several processes may share the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def note(self, t_ns: int, what: str, **detail: Any) -> None:
+        """Append one entry; `detail` must be plain JSON values. OSError when the disk is full."""
+        os.write(self._fd, msgspec.json.encode(JournalEntry(t_ns, what, detail)) + b"\n")
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.fsync(self._fd)
+            os.close(self._fd)
+            self._fd = -1

@@ -1,0 +1,37 @@
+"""The trial directory: the specification of its files.
+
+A trial is a directory that can be read without this program. Files are only appended to; `manifest.json` comes
+last, and a directory without it is an unfinished trial.
+
+========================  =====================================================================================
+`trial.json`              the header (`header.TrialHeader`), written before the first request
+`journal.jsonl`           what happened when (`journal.JournalEntry`), a JSON object a line
+`requests.jsonl`          one row a request (`rows.RequestRow`), written when the request ends
+`reads.zst`               the wire's history: independent zstd frames of packed records (`records`)
+`events.zst`              output events of each ended request: their times and counted tokens (`timeline`)
+`prompts.zst`             request bodies as sent (`nameplate.prompts.store`)
+`server.jsonl`            the server's own state over time, one sample a line; a failed scrape is a row too
+`result.json`             measurement, verdict with reasons, identity after
+`manifest.json`           SHA-256 and size of every other file, written last
+========================  =====================================================================================
+
+All times are integer nanoseconds of one monotonic clock (`trial.json` holds a pair of monotonic and wall time).
+JSON is UTF-8; lines end with LF; a last line without LF, or a last zstd frame that does not decode, is a torn
+tail: it is dropped, and said.
+
+Version history: 1 - first.
+"""
+
+from __future__ import annotations
+
+FORMAT_VERSION = 1
+
+HEADER = "trial.json"
+JOURNAL = "journal.jsonl"
+REQUESTS = "requests.jsonl"
+READS = "reads.zst"
+EVENTS = "events.zst"
+PROMPTS = "prompts.zst"
+SERVER = "server.jsonl"
+RESULT = "result.json"
+MANIFEST = "manifest.json"

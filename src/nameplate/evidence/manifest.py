@@ -1,0 +1,86 @@
+"""The manifest: SHA-256 and size of every file of a directory, written last and never changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from nameplate.contract.errors import EvidenceError
+from nameplate.evidence import layout
+
+
+class FileDigest(Struct, frozen=True):
+    """Hold one file's SHA-256 (hex) and size in bytes."""
+
+    sha256: str
+    size_bytes: int
+
+
+class Manifest(Struct, frozen=True):
+    """Map relative file names to their digests."""
+
+    files: dict[str, FileDigest]
+    version: int = layout.FORMAT_VERSION
+
+
+def digest_file(path: Path) -> FileDigest:
+    """Hash a file in bounded memory; OSError where it cannot be read."""
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256")
+    return FileDigest(digest.hexdigest(), path.stat().st_size)
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Write a whole file so that a crash leaves the old one or the new one, never half of one."""
+    temporary = path.with_name(path.name + ".partial")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def seal(directory: Path, names: list[str]) -> Manifest:
+    """Write the manifest of the named files (relative to `directory`) and return it."""
+    manifest = Manifest({name: digest_file(directory / name) for name in sorted(names)})
+    write_durably(directory / layout.MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
+    return manifest
+
+
+def read(directory: Path) -> Manifest | None:
+    """Read a directory's manifest; None where there is none yet, EvidenceError where it is damaged."""
+    try:
+        return msgspec.json.decode((directory / layout.MANIFEST).read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise EvidenceError(f"The manifest of {directory} cannot be read: {error}.") from error
+
+
+def mismatches(directory: Path, manifest: Manifest) -> list[str]:
+    """Name each file that is missing, or whose size or content differs from the manifest, with what differs."""
+    found = []
+    for name, expected in manifest.files.items():
+        path = directory / name
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            found.append(f"{name}: points outside the directory")
+        elif not path.is_file():
+            found.append(f"{name}: missing")
+        elif path.stat().st_size != expected.size_bytes:
+            found.append(f"{name}: {path.stat().st_size} bytes where the manifest says {expected.size_bytes}")
+        elif digest_file(path).sha256 != expected.sha256:
+            found.append(f"{name}: its content changed")
+    return found

@@ -1,0 +1,96 @@
+"""One row a request: what `requests.jsonl` holds."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+Phase = Literal["warmup", "ramp", "opening", "steady"]
+
+
+class RequestRow(Struct, frozen=True, kw_only=True):
+    """Hold the facts of one request; times are monotonic nanoseconds, absent is None and never zero.
+
+    `phase` is the phase in which the request was sent: `warmup` (serial, unmeasured), `ramp` (unmeasured load of
+    a handover start), `opening` (the first measured request of a slot), `steady`. `class_` names the workload
+    class, the shape by default. `asked_output_tokens` is what the request asked for, and `output_tokens` what
+    the server counted (`output_tokens_source` is `usage`) or the number of output events (`estimated`).
+    `first_event_tokens` is how many tokens the first output event held, where the server counts them.
+    `connect_ns` is how long its connection took to open, `idle_ns` how long a reused connection had been idle.
+    """
+
+    index: int
+    phase: Phase
+    class_: str = field(name="class")
+    slot: int | None
+    scheduled_ns: int
+    sent_ns: int | None = None
+    body_sent_ns: int | None = None
+    first_output_ns: int | None = None
+    first_answer_ns: int | None = None
+    second_output_ns: int | None = None
+    last_output_ns: int | None = None
+    finish_ns: int | None = None
+    end_ns: int | None = None
+    outcome: str
+    http_status: int | None = None
+    finish_reason: str | None = None
+    asked_output_tokens: int
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    output_tokens: int | None = None
+    output_tokens_source: Literal["usage", "estimated"] | None = None
+    output_events: int = 0
+    first_event_tokens: int | None = None
+    longest_gap_ns: int | None = None
+    output_bytes: int = 0
+    prompt_sha256: str
+    prompt_head_sha256: str
+    output_sha256: str | None = None
+    error: str | None = None
+    warnings: tuple[str, ...] = ()
+    connect_ns: int | None = None
+    idle_ns: int | None = None
+    worker: int = 0
+
+    @property
+    def measured(self) -> bool:
+        return self.phase in ("opening", "steady")
+
+    @property
+    def ttft_ns(self) -> int | None:
+        """Return first output - sent."""
+        if self.first_output_ns is None or self.sent_ns is None:
+            return None
+        return self.first_output_ns - self.sent_ns
+
+    @property
+    def e2e_ns(self) -> int | None:
+        """Return last output - sent."""
+        if self.last_output_ns is None or self.sent_ns is None:
+            return None
+        return self.last_output_ns - self.sent_ns
+
+    @property
+    def itl_ns(self) -> float | None:
+        """Return (last output - first output) / (output tokens - tokens of the first event), one value a request.
+
+        Where the server does not tell what the first event held, one token is assumed. None below two tokens.
+        """
+        if self.first_output_ns is None or self.last_output_ns is None or self.output_tokens is None:
+            return None
+        later = self.output_tokens - (self.first_event_tokens or 1)
+        return (self.last_output_ns - self.first_output_ns) / later if later > 0 else None
+
+    @property
+    def tpot_ns(self) -> float | None:
+        """Return (E2E - TTFT) / (output tokens - 1), the common definition."""
+        if self.first_output_ns is None or self.last_output_ns is None or self.output_tokens is None:
+            return None
+        return (
+            (self.last_output_ns - self.first_output_ns) / (self.output_tokens - 1)
+            if self.output_tokens > 1
+            else None
+        )
