@@ -1,0 +1,1 @@
+"""Prompts of a wanted length, unique or with a stated shared part, and the request bodies that carry them."""
