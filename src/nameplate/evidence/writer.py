@@ -1,0 +1,109 @@
+"""The writer: a thread that packs, compresses, writes and syncs, so that the load's loop never waits for a disk."""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import threading
+import time
+from pathlib import Path
+
+from nameplate.evidence import layout
+from nameplate.evidence.frames import FrameFile
+
+# A queue this long of 1 MiB blocks is a disk some minutes behind; more would only hide it.
+QUEUE_BLOCKS = 128
+SYNC_EVERY_S = 1.0
+# Room that stays free for sealing a trial: result, manifest, and the journal's last lines.
+RESERVE_BYTES = 32 << 20
+
+
+class EvidenceWriter:
+    """Append to a trial's files from one background thread.
+
+    `failure` is None while all is well; otherwise a sentence that says why nothing more is written (disk full,
+    disk too slow). What was written before stays whole. The caller looks at it; nothing is raised in the loop.
+    """
+
+    def __init__(self, directory: Path, suffix: str = "") -> None:
+        self.failure: str | None = None
+        self._directory = directory
+        self._frames = {
+            name: FrameFile(directory / (name + suffix)) for name in (layout.READS, layout.EVENTS)
+        }
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._rows = os.open(directory / (layout.REQUESTS + suffix), flags, 0o644)
+        self._queue: queue.Queue[tuple[str, bytes] | None] = queue.Queue(QUEUE_BLOCKS)
+        self._thread = threading.Thread(target=self._run, name="evidence-writer", daemon=True)
+        self._thread.start()
+
+    def put(self, name: str, block: bytes) -> None:
+        """Hand over one block for a file; never waits. A full queue is a failure with a name."""
+        try:
+            self._queue.put_nowait((name, block))
+        except queue.Full:
+            self._fail("the disk is too slow: evidence waited longer than the queue is long")
+
+    def close(self, timeout_s: float = 60.0) -> None:
+        """Write what is queued, sync and close; a disk that hangs is named as a failure after `timeout_s`."""
+        try:
+            self._queue.put(None, timeout=timeout_s)
+            self._thread.join(timeout_s)
+        except queue.Full:
+            pass
+        if self._thread.is_alive():
+            self._fail(f"the disk did not take the last evidence within {timeout_s:g} s")
+
+    def _fail(self, reason: str) -> None:
+        if self.failure is None:
+            self.failure = reason
+
+    def _run(self) -> None:
+        synced = time.monotonic()
+        while True:
+            try:
+                item = self._queue.get(timeout=SYNC_EVERY_S)
+            except queue.Empty:
+                item = ("", b"")
+            if item is None:
+                break
+            name, block = item
+            if name and self.failure is None:
+                self._write(name, block)
+            if time.monotonic() - synced >= SYNC_EVERY_S:
+                self._sync()
+                synced = time.monotonic()
+        self._sync()
+        for frames in self._frames.values():
+            frames.close()
+        os.close(self._rows)
+
+    def _write(self, name: str, block: bytes) -> None:
+        try:
+            if name == layout.REQUESTS:
+                self._append_lines(block)
+            else:
+                self._frames[name].append(block)
+        except OSError as error:
+            self._fail(f"evidence could not be written: {error.strerror or error}")
+
+    def _append_lines(self, block: bytes) -> None:
+        before = os.fstat(self._rows).st_size
+        try:
+            written = 0
+            while written < len(block):
+                written += os.write(self._rows, block[written:])
+        except OSError:
+            os.ftruncate(self._rows, before)
+            raise
+
+    def _sync(self) -> None:
+        try:
+            for frames in self._frames.values():
+                frames.sync()
+            os.fsync(self._rows)
+            if shutil.disk_usage(self._directory).free < RESERVE_BYTES:
+                self._fail(f"the disk has less than {RESERVE_BYTES >> 20} MiB left")
+        except OSError as error:
+            self._fail(f"evidence could not be synced: {error.strerror or error}")

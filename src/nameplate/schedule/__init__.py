@@ -1,0 +1,1 @@
+"""When which request starts: pure functions of a plan and an index."""
