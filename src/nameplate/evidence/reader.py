@@ -47,7 +47,7 @@ class TrialReader:
             raise EvidenceError(f"{self.path(layout.HEADER)} cannot be read: {error}.") from error
         if header.version > layout.FORMAT_VERSION:
             raise EvidenceError(
-                f"{self.directory} has format version {header.version}; this program reads up to {layout.FORMAT_VERSION}.",
+                f"{self.directory} has format {header.version}; this program reads up to {layout.FORMAT_VERSION}.",
                 hint="Use a newer nameplate.",
             )
         return header
