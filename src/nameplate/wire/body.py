@@ -1,0 +1,350 @@
+"""Decode a response body of any kind into events: event stream, whole answer, error document, or something else."""
+
+from nameplate.wire import loose
+from nameplate.wire.chunk import Api, ChunkReader
+from nameplate.wire.compression import GZIP_MAGIC, Inflater
+from nameplate.wire.errors import WireError
+from nameplate.wire.events import Done, Event, Finish, Output, StreamError
+from nameplate.wire.sse import SseDecoder, SseEvent
+
+# A whole answer of 100,000 tokens with log-probabilities stays below this.
+DOCUMENT_LIMIT_BYTES = 16 * 1024 * 1024
+# What is kept of a page or of plain words, for its message only.
+TEXT_LIMIT_BYTES = 64 * 1024
+
+_BOM = b"\xef\xbb\xbf"
+_BLANK = b" \t\r\n"
+_FIELDS = (b"data", b"event", b"error", b"retry", b"id", b":")
+_FIELD_BYTES = 6  # the longest field name and its colon
+# Codings whose decoder is not in the standard library of every supported Python.
+_FOREIGN_CODINGS = ("br", "zstd", "compress", "x-compress")
+
+
+class BodyDecoder:
+    """Decode one body; it never raises: what is wrong with the body stands in ``malformed``.
+
+    ``kind`` becomes ``sse``, ``json``, ``html`` or ``text`` by the content type and, because the type can lie, by
+    the first bytes. ``cut`` says that the body ended in the middle of something; ``malformed`` then says of what.
+    """
+
+    __slots__ = (
+        "_chunks",
+        "_dead",
+        "_document",
+        "_done",
+        "_head",
+        "_inflater",
+        "_plain",
+        "_says_sse",
+        "_sse",
+        "_streaming",
+        "_zipped",
+        "compressed",
+        "cut",
+        "kind",
+        "malformed",
+        "warnings",
+    )
+
+    def __init__(self, content_type: str, content_encoding: str, api: Api) -> None:
+        self.kind = ""
+        self.compressed = False
+        self.malformed: str | None = None
+        self.cut = False
+        self._says_sse = content_type.partition(";")[0].strip().lower() == "text/event-stream"
+        self._zipped = content_encoding.strip().lower() in ("gzip", "x-gzip", "deflate")
+        self._chunks = ChunkReader(api)
+        self.warnings = self._chunks.warnings
+        self._sse = SseDecoder()
+        self._inflater: Inflater | None = None
+        self._plain = False
+        self._head = b""
+        self._document = bytearray()
+        self._done = False
+        self._dead = False
+        # Set once nothing stands between the bytes and the SSE decoder: the hot path's only question.
+        self._streaming = False
+        if content_encoding.strip().lower() in _FOREIGN_CODINGS:
+            self._fail(f"the body is compressed ({content_encoding[:40]}) although identity was asked for")
+            self.compressed = True
+            self._dead = True
+
+    def feed(self, body: bytes) -> list[Event]:
+        """Return the events that these bytes complete."""
+        if self._streaming:
+            return self._feed_sse(body)
+        if self._dead or not body:
+            return []
+        if self._plain:
+            return self._feed_plain(body)
+        return self._feed_coded(body)
+
+    def finish(self) -> list[Event]:
+        """Return the events that only the end of the body completes; call it when the message is whole."""
+        events: list[Event] = []
+        if self._dead:
+            return events
+        if not self._plain and self._inflater is None:
+            # Fewer bytes than the sniffing of compression waits for.
+            self._plain = True
+            events += self._feed_plain(self._take_head())
+        if self._inflater is not None and not self._inflater.finished:
+            self._fail("the compressed body was cut short", cut=True)
+        if not self.kind and self._head:
+            events += self._route(self._take_head(), final=True)
+        if self.kind == "sse":
+            events += self._finish_sse()
+        elif self.kind == "json":
+            events += self._finish_document()
+        elif self.kind == "html":
+            self._fail(f"an HTML page: {loose.describe_page(bytes(self._document))}")
+        elif self.kind == "text":
+            words = loose.bounded(self._document[:4096].decode("utf-8", "replace"))
+            self._fail(f"plain text: {words}")
+        return events
+
+    def _take_head(self) -> bytes:
+        head, self._head = self._head, b""
+        return head
+
+    def _fail(self, reason: str, cut: bool = False) -> None:
+        if self.malformed is None:
+            self.malformed = loose.bounded(reason)
+            self.cut = cut
+
+    # Compression ---------------------------------------------------------------------------------------------
+
+    def _feed_coded(self, body: bytes) -> list[Event]:
+        if self._inflater is None:
+            body = self._take_head() + body
+            looks_zipped = body[:2] == GZIP_MAGIC[: len(body)]
+            if len(body) < 2 and (looks_zipped or self._zipped):
+                self._head = body
+                return []
+            # A coding that is only claimed: text begins with a letter or a brace, neither of which begins a
+            # zlib or gzip body.
+            if not looks_zipped and not (self._zipped and not _is_text(body[:2])):
+                self._plain = True
+                return self._feed_plain(body)
+            self._inflater = Inflater(body[:2])
+            self.compressed = True
+        events: list[Event] = []
+        try:
+            for piece in self._inflater.feed(body):
+                events += self._feed_plain(piece)
+        except WireError as problem:
+            self._fail(problem.message)
+            self._dead = True
+        return events
+
+    # Kind ----------------------------------------------------------------------------------------------------
+
+    def _feed_plain(self, body: bytes) -> list[Event]:
+        if self.kind == "sse":
+            return self._feed_sse(body)
+        if not self.kind:
+            return self._route(self._take_head() + body, final=False)
+        limit = DOCUMENT_LIMIT_BYTES if self.kind == "json" else TEXT_LIMIT_BYTES
+        self._document += body[: limit + 1 - len(self._document)]
+        if self.kind == "json" and len(self._document) > limit:
+            self._fail(f"a JSON body exceeds {DOCUMENT_LIMIT_BYTES} bytes")
+            self._document.clear()
+            self._dead = True
+        return []
+
+    def _route(self, body: bytes, final: bool) -> list[Event]:
+        """Decide the kind once the first bytes allow it, then pass them on."""
+        if body[:3] != _BOM[: len(body)] or len(body) >= 3 or final:
+            text = body[3:] if body[:3] == _BOM else body
+            text = text.lstrip(_BLANK)
+            self.kind = self._sniff(text, final)
+        if not self.kind:
+            # Leading blanks mean nothing to any kind but are kept for SSE; bounded all the same.
+            self._head = body
+            if len(body) > TEXT_LIMIT_BYTES:
+                self.kind = "sse" if self._says_sse else "text"
+                return self._feed_plain(self._take_head())
+            return []
+        if self.kind == "sse" and self._plain:
+            self._streaming = True
+        return self._feed_plain(body if self.kind == "sse" else text)
+
+    def _sniff(self, text: bytes, final: bool) -> str:
+        if not text:
+            return ""
+        first = text[:1]
+        if first in (b"{", b"["):
+            return "json"
+        if first == b"<":
+            return "html"
+        if self._says_sse:
+            return "sse"
+        for field in _FIELDS:
+            named = field if field == b":" else field + b":"
+            if text.startswith(named):
+                return "sse"
+            if named.startswith(text) and not final:
+                return ""
+        return "text"
+
+    # Event stream --------------------------------------------------------------------------------------------
+
+    def _feed_sse(self, body: bytes) -> list[Event]:
+        try:
+            found = self._sse.feed(body)
+        except WireError as problem:
+            return self._broken_stream(problem)
+        if not found:
+            return []
+        if len(found) == 1:
+            return self._event(found[0])
+        events: list[Event] = []
+        for event in found:
+            events += self._event(event)
+        return events
+
+    def _finish_sse(self) -> list[Event]:
+        events: list[Event] = []
+        try:
+            found = self._sse.finish()
+        except WireError as problem:
+            return self._broken_stream(problem)
+        for event in found:
+            if self._done and event.data[:1] != b"{":
+                continue
+            events += self._event(event, last=True)
+        if not self._chunks.documents and not self._done and not events and self.malformed is None:
+            self._fail("an event stream without any event", cut=True)
+        return events
+
+    def _broken_stream(self, problem: WireError) -> list[Event]:
+        self._fail(problem.message)
+        self._streaming = False
+        self._dead = True
+        return []
+
+    def _event(self, event: SseEvent, last: bool = False) -> list[Event]:
+        data = event.data
+        if event.name or event.error or event.stray:
+            return self._odd_event(event, last)
+        if data[:1] == b"{":
+            try:
+                events = self._chunks.read(data)
+            except loose.LooseJsonError as problem:
+                return self._bad_data(data, problem, last)
+            return self._after_done(events) if self._done else events
+        return self._mark(data, last)
+
+    def _mark(self, data: bytes, last: bool) -> list[Event]:
+        """Take data that is no JSON object: the end marker, blanks, or something that does not belong."""
+        word = data.strip()
+        if word == b"[DONE]":
+            self._done = True
+            return [Done()]
+        if not word:
+            return []
+        try:
+            events = self._chunks.read(data)
+        except loose.LooseJsonError as problem:
+            return self._bad_data(data, problem, last)
+        return self._after_done(events) if self._done else events
+
+    def _odd_event(self, event: SseEvent, last: bool) -> list[Event]:
+        data = event.data
+        if event.stray:
+            return self._stray(data, last)
+        events: list[Event] = []
+        if event.error:
+            events.append(loose.describe_error_text(event.error))
+        elif event.name == "error":
+            text = data if data.strip() else event.comment.encode()
+            found = loose.describe_error_text(text)
+            message = found.message if text.strip() else "an error event without any text"
+            return [StreamError(message, found.kind, found.code)]
+        if data.strip() == b"[DONE]":
+            return [*events, *self._mark(data, last)]
+        if data:
+            try:
+                found_events = self._chunks.read(data)
+            except loose.LooseJsonError:
+                # A named event is free to carry what it likes: identifiers, pings, words.
+                if not event.name:
+                    self._fail("an event's data is not JSON")
+                return events
+            events += self._after_done(found_events) if self._done else found_events
+        return events
+
+    def _stray(self, line: bytes, last: bool) -> list[Event]:
+        """Take a line of JSON that no field name introduces."""
+        try:
+            events = self._chunks.read(line)
+        except loose.LooseJsonError as problem:
+            return self._bad_data(line, problem, last)
+        errors: list[Event] = [event for event in events if isinstance(event, StreamError)]
+        if not errors:
+            self._fail("JSON lines without `data:` inside an event stream (NDJSON?)")
+        return errors
+
+    def _bad_data(self, data: bytes, problem: loose.LooseJsonError, last: bool) -> list[Event]:
+        lines = data.split(b"\n")
+        if len(lines) > 1 and all(_is_chunk_line(line) for line in lines):
+            # Blank lines between the events were forgotten; the texts are whole, their times are not.
+            self.warnings.add("missing_blank_lines")
+            events: list[Event] = []
+            for line in lines:
+                events += self._event(SseEvent(line), last)
+            return events
+        if last and problem.truncated:
+            self._fail("the body ended in the middle of an event", cut=True)
+        else:
+            words = loose.bounded(data[:120].decode("utf-8", "replace"))
+            self._fail(f"an event's data is not a JSON object ({problem}): {words}")
+        return []
+
+    def _after_done(self, events: list[Event]) -> list[Event]:
+        """Keep what may follow the end marker (counts, errors); text that nobody would read is no output."""
+        self.warnings.add("bytes_after_done")
+        return [event for event in events if not isinstance(event, Output | Finish)]
+
+    # Document ------------------------------------------------------------------------------------------------
+
+    def _finish_document(self) -> list[Event]:
+        data = bytes(self._document)
+        self._document.clear()
+        try:
+            events = self._chunks.read(data, whole=True)
+        except loose.LooseJsonError as problem:
+            first = data.split(b"\n", 1)[0]
+            if problem.trailing and _is_chunk_line(first):
+                return self._first_of_lines(first)
+            reason = (
+                "the body ended inside its JSON" if problem.truncated else "the body is not a JSON object"
+            )
+            self._fail(f"{reason} ({problem})", cut=problem.truncated)
+            return []
+        if not self._chunks.documents and not events:
+            words = loose.bounded(data[:200].decode("utf-8", "replace"))
+            self._fail(f"JSON without choices and without an error: {words}")
+        return events
+
+    def _first_of_lines(self, first: bytes) -> list[Event]:
+        try:
+            events = self._chunks.read(first, whole=True)
+        except loose.LooseJsonError:
+            events = []
+        self._fail("newline-delimited JSON where an event stream belongs; is this the server's native API?")
+        return [event for event in events if isinstance(event, StreamError)]
+
+
+def _is_text(head: bytes) -> bool:
+    return all(byte >= 0x20 or byte in _BLANK for byte in head) and head[:1] != b"x"
+
+
+def _is_chunk_line(line: bytes) -> bool:
+    word = line.strip()
+    if word in (b"", b"[DONE]"):
+        return True
+    try:
+        return isinstance(loose.parse(word), dict)
+    except loose.LooseJsonError:
+        return False

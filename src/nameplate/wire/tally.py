@@ -1,0 +1,380 @@
+"""Fold the timed reads of one request into what its row needs.
+
+The outcome of an exchange, by the first line that fits:
+
+====================================================  ==========================
+what was seen                                         outcome
+====================================================  ==========================
+no connection                                         connect_failed
+a status outside 200..299, however the body ended     http_error
+an error in the body, ``[DONE]`` after it or not      stream_error
+a finish reason such as ``abort`` or ``error``        stream_error
+broken HTTP framing                                   malformed
+the peer closed before the message was whole          truncated (reset, if before any status)
+reset, deadline, cancelled, unfinished                that
+a body that ends inside an event or a document        truncated
+HTML, plain text, NDJSON, undecodable data            malformed
+a whole JSON answer                                   ok (``not_streamed`` if a stream was asked for)
+finish reason, ``[DONE]`` or not                      ok (``no_done`` without it)
+``[DONE]`` and output, no finish reason               ok (``no_finish_reason``)
+``[DONE]`` and no output, no finish reason            ended_without_marker
+neither finish reason nor ``[DONE]``                  ended_without_marker
+====================================================  ==========================
+
+Warnings beside an outcome: ``empty_output`` (ok without any text: gates decide on it), ``compressed``,
+``usage_decreased``, ``bad_usage`` (a count that is none), ``bytes_after_done``, ``buffered`` (nearly all events came
+together), ``repeated_text`` (the whole text was sent again each time; text, size and digest are then of the last),
+``missing_blank_lines``, ``done_before_cut`` (the end marker came, the end of the message did not), ``streamed`` (a
+stream where a whole answer was asked for), and ``internal`` (a fault of this program, never of the server).
+"""
+
+import hashlib
+from array import array
+
+from nameplate.wire.body import BodyDecoder
+from nameplate.wire.chunk import Api
+from nameplate.wire.events import Channel, Done, Event, Finish, Output, StreamError, Usage
+from nameplate.wire.loose import bounded
+from nameplate.wire.outcome import OUTCOME_OF_ENDING, Ending, Outcome
+
+# Words with which engines finish a request that they did not complete.
+_FAILED_FINISHES = frozenset(
+    {
+        "abort",
+        "aborted",
+        "error",
+        "failed",
+        "failure",
+        "exception",
+        "cancel",
+        "cancelled",
+        "canceled",
+        "timeout",
+    }
+)
+# Text is hashed in pieces of this many events: a digest update costs more than an append.
+_PIECES = 256
+# From how many output events on a pattern in them is more than chance.
+_PATTERN_EVENTS = 16
+_REPEATED_EVENTS = 4
+_TAGS = {Channel.content: b"\x00content\x00", Channel.reasoning: b"\x00reasoning\x00"}
+_TOOL_TAG = b"\x00tool_call\x00"
+
+
+class Tally:
+    """Fold one request's response: ``headers``, then ``body`` for each read, then ``end``; none of them raises.
+
+    Times are those given, in nanoseconds. An event that carries output counts once, however many channels or
+    choices it has. Without the server's count ``output_tokens`` is the number of output events and its source
+    ``estimated``. ``output_sha256`` is over the UTF-8 text, with a tag wherever the channel changes, so that
+    different chunking of the same text gives the same digest. With ``keep_gaps`` the time of each output event
+    and its tokens (-1 where the server does not count along) are kept.
+    """
+
+    __slots__ = (
+        "_api",
+        "_asked_to_stream",
+        "_channel",
+        "_decoder",
+        "_digest",
+        "_done",
+        "_extends",
+        "_last_body_ns",
+        "_pieces",
+        "_previous",
+        "_zero_gaps",
+        "cached_tokens",
+        "completion_tokens",
+        "end_ns",
+        "ending",
+        "error",
+        "finish_ns",
+        "finish_reason",
+        "first_answer_ns",
+        "first_event_tokens",
+        "first_output_ns",
+        "http_status",
+        "last_output_ns",
+        "longest_gap_ns",
+        "outcome",
+        "output_bytes",
+        "output_event_tokens",
+        "output_events",
+        "output_sha256",
+        "output_times_ns",
+        "prompt_tokens",
+        "reasoning_tokens",
+        "second_output_ns",
+        "text_chars",
+        "warnings",
+    )
+
+    def __init__(self, api: Api, streaming: bool, keep_gaps: bool = False) -> None:
+        self._api: Api = api
+        self._asked_to_stream = streaming
+        self._decoder: BodyDecoder | None = None
+        self._digest = hashlib.sha256()
+        self._channel: Channel | None = None
+        self._pieces: list[str] = []
+        self._previous = ""
+        self._extends = True
+        self._zero_gaps = 0
+        self._last_body_ns = 0
+        self._done = False
+        self.http_status: int | None = None
+        self.ending: Ending | None = None
+        self.outcome = Outcome.unfinished
+        self.first_output_ns: int | None = None
+        self.first_answer_ns: int | None = None
+        self.second_output_ns: int | None = None
+        self.last_output_ns: int | None = None
+        self.finish_ns: int | None = None
+        self.end_ns: int | None = None
+        self.output_events = 0
+        self.first_event_tokens: int | None = None
+        self.longest_gap_ns: int | None = None
+        self.output_times_ns: array[int] | None = array("q") if keep_gaps else None
+        self.output_event_tokens: array[int] | None = array("q") if keep_gaps else None
+        self.prompt_tokens: int | None = None
+        self.completion_tokens: int | None = None
+        self.cached_tokens: int | None = None
+        self.reasoning_tokens: int | None = None
+        self.finish_reason: str | None = None
+        self.text_chars = 0
+        self.output_bytes = 0
+        self.output_sha256: str | None = None
+        self.error: str | None = None
+        self.warnings: set[str] = set()
+
+    @property
+    def output_tokens(self) -> int | None:
+        """Return the server's completion count, else the estimate; None if there is neither."""
+        if self.completion_tokens is not None:
+            return self.completion_tokens
+        return self.output_events if self.output_tokens_source == "estimated" else None
+
+    @property
+    def output_tokens_source(self) -> str | None:
+        """Return ``usage``, ``estimated`` (one token an event) or None (no count, and no stream of events)."""
+        if self.completion_tokens is not None:
+            return "usage"
+        if self.output_events and self._decoder is not None and self._decoder.kind == "sse":
+            return "estimated"
+        return None
+
+    def headers(self, status: int, content_type: str = "", content_encoding: str = "") -> None:
+        """Take the head of the response."""
+        self.http_status = status
+        self._decoder = BodyDecoder(content_type, content_encoding, self._api)
+
+    def body(self, t_ns: int, data: bytes) -> None:
+        """Take the body bytes of one read that arrived at ``t_ns``."""
+        decoder = self._decoder
+        if decoder is None or not data:
+            return
+        self._last_body_ns = t_ns
+        try:
+            events = decoder.feed(data)
+            if events:
+                self._fold(t_ns, events)
+        except Exception as problem:
+            self._internal(problem)
+
+    def end(self, t_ns: int, ending: Ending, detail: str = "") -> Outcome:
+        """Close the account and return the outcome; ``detail`` is the client's word on a failed connection."""
+        self.end_ns = t_ns
+        self.ending = ending
+        decoder = self._decoder
+        try:
+            # What a cut or cancelled body left unterminated is no event.
+            if ending is Ending.complete and decoder is not None:
+                events = decoder.finish()
+                if events:
+                    self._fold(self._last_body_ns or t_ns, events)
+            self._close_text()
+        except Exception as problem:
+            self._internal(problem)
+        self.outcome, reason = self._judge(ending, detail)
+        self.error = bounded(reason) if reason else None
+        self._warn()
+        # The decoder's buffers end here; its kind is still asked for.
+        return self.outcome
+
+    def _internal(self, problem: Exception) -> None:
+        self.warnings.add("internal")
+        if self._decoder is not None and self._decoder.malformed is None:
+            self._decoder.malformed = f"internal fault while decoding: {type(problem).__name__}: {problem}"[
+                :500
+            ]
+
+    def _fold(self, t_ns: int, events: list[Event]) -> None:
+        for event in events:
+            kind = type(event)
+            if kind is Output:
+                self._output(t_ns, event)  # type: ignore[arg-type]
+            elif kind is Usage:
+                self._usage(event)  # type: ignore[arg-type]
+            elif isinstance(event, Finish):
+                self.finish_reason = event.reason
+                self.finish_ns = t_ns
+            elif isinstance(event, StreamError):
+                if self.error is None:
+                    self.error = _words(event)
+            elif isinstance(event, Done):
+                self._done = True
+
+    def _output(self, t_ns: int, event: Output) -> None:
+        channel, text = event.channel, event.text
+        if channel is not self._channel:
+            self._flush()
+            self._channel = channel
+            self._digest.update(_TAGS.get(channel, _TOOL_TAG))
+        pieces = self._pieces
+        pieces.append(text)
+        if len(pieces) >= _PIECES or len(text) > 65536:
+            self._flush()
+        if self._extends:
+            previous = self._previous
+            self._previous = text
+            if len(text) <= len(previous) or not text.startswith(previous):
+                self._extends = False
+                self._previous = ""
+        if self.first_answer_ns is None and channel is not Channel.reasoning:
+            self.first_answer_ns = t_ns
+        if event.joined:
+            return
+        count = self.output_events = self.output_events + 1
+        tokens = event.tokens
+        if count == 1:
+            self.first_output_ns = t_ns
+            self.first_event_tokens = tokens
+        else:
+            gap = t_ns - self.last_output_ns  # type: ignore[operator]
+            if not gap:
+                self._zero_gaps += 1
+            if count == 2:
+                self.second_output_ns = t_ns
+                self.longest_gap_ns = gap
+            elif gap > self.longest_gap_ns:  # type: ignore[operator]
+                self.longest_gap_ns = gap
+        self.last_output_ns = t_ns
+        if self.output_times_ns is not None:
+            self.output_times_ns.append(t_ns)
+            self.output_event_tokens.append(-1 if tokens is None else tokens)  # type: ignore[union-attr]
+
+    def _usage(self, usage: Usage) -> None:
+        completion = usage.completion_tokens
+        if completion is not None:
+            if self.completion_tokens is not None and completion < self.completion_tokens:
+                self.warnings.add("usage_decreased")
+            self.completion_tokens = completion
+        if usage.prompt_tokens is not None:
+            self.prompt_tokens = usage.prompt_tokens
+        if usage.cached_tokens is not None:
+            self.cached_tokens = usage.cached_tokens
+        if usage.reasoning_tokens is not None:
+            self.reasoning_tokens = usage.reasoning_tokens
+
+    def _flush(self) -> None:
+        if not self._pieces:
+            return
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        encoded = text.encode()
+        self._digest.update(encoded)
+        self.text_chars += len(text)
+        self.output_bytes += len(encoded)
+
+    def _close_text(self) -> None:
+        self._flush()
+        if self._extends and self.output_events >= _REPEATED_EVENTS and self._channel is not None:
+            encoded = self._previous.encode()
+            self._digest = hashlib.sha256(_TAGS.get(self._channel, _TOOL_TAG) + encoded)
+            self.text_chars, self.output_bytes = len(self._previous), len(encoded)
+            self.warnings.add("repeated_text")
+        self._previous = ""
+        if self.output_events:
+            self.output_sha256 = self._digest.hexdigest()
+
+    def _judge(self, ending: Ending, detail: str) -> tuple[Outcome, str]:
+        decoder = self._decoder
+        if self.http_status is None or decoder is None:
+            if ending is Ending.complete:
+                return Outcome.malformed, "the exchange ended without a response"
+            if ending is Ending.eof:
+                return Outcome.reset, detail or "the server closed the connection before any response"
+            return OUTCOME_OF_ENDING[ending], detail or _ENDING_WORDS[ending]
+        if not 200 <= self.http_status < 300:
+            said = self.error or decoder.malformed or detail
+            return (
+                Outcome.http_error,
+                f"HTTP {self.http_status}: {said}" if said else f"HTTP {self.http_status}",
+            )
+        if self.error is not None:
+            return Outcome.stream_error, self.error
+        if self.finish_reason is not None and self.finish_reason.lower() in _FAILED_FINISHES:
+            return Outcome.stream_error, f"the server finished the request with reason {self.finish_reason!r}"
+        if ending is not Ending.complete:
+            return OUTCOME_OF_ENDING[ending], detail or _ENDING_WORDS[ending]
+        if decoder.malformed is not None:
+            return Outcome.truncated if decoder.cut else Outcome.malformed, decoder.malformed
+        return self._judge_whole(decoder)
+
+    def _judge_whole(self, decoder: BodyDecoder) -> tuple[Outcome, str]:
+        if decoder.kind == "json":
+            return Outcome.ok, ""
+        if not decoder.kind and not self._asked_to_stream:
+            return Outcome.malformed, "an empty body"
+        if self.finish_reason is not None or (self._done and self.output_events):
+            return Outcome.ok, ""
+        if self._done:
+            return (
+                Outcome.ended_without_marker,
+                "the stream had neither output nor a finish reason before [DONE]",
+            )
+        return Outcome.ended_without_marker, "the stream ended without a finish reason and without [DONE]"
+
+    def _warn(self) -> None:
+        warnings, decoder = self.warnings, self._decoder
+        if decoder is None:
+            return
+        warnings |= decoder.warnings
+        if decoder.compressed:
+            warnings.add("compressed")
+        if self._done and self.ending is not Ending.complete:
+            warnings.add("done_before_cut")
+        if self.output_events > _PATTERN_EVENTS and self._zero_gaps >= 0.9 * (self.output_events - 1):
+            warnings.add("buffered")
+        if self.outcome is not Outcome.ok:
+            return
+        if not self.output_events:
+            warnings.add("empty_output")
+        if decoder.kind == "json":
+            if self._asked_to_stream:
+                warnings.add("not_streamed")
+            return
+        if not self._asked_to_stream:
+            warnings.add("streamed")
+        if not self._done:
+            warnings.add("no_done")
+        if self.finish_reason is None:
+            warnings.add("no_finish_reason")
+
+
+def _words(event: StreamError) -> str:
+    labels = [label for label in (event.kind, event.code) if label and label not in event.message]
+    return f"{event.message} ({', '.join(labels)})" if labels else event.message
+
+
+_ENDING_WORDS = {
+    Ending.eof: "the connection was closed before the end that the framing promised",
+    Ending.malformed: "broken HTTP framing",
+    Ending.reset: "the connection was reset",
+    Ending.connect_failed: "no connection could be made",
+    Ending.deadline_connect: "no connection within the connect deadline",
+    Ending.deadline_first_output: "no output within the first-output deadline",
+    Ending.deadline_silence: "no byte within the silence deadline",
+    Ending.deadline_total: "not finished within the deadline of the whole request",
+    Ending.cancelled: "cancelled by us",
+    Ending.unfinished: "still running when the trial ended",
+}
