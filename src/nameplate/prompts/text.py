@@ -252,3 +252,12 @@ def shared_prefix(nonce: str, words: int, letters: int = 0) -> str:
     """
     key = PromptKey(nonce=nonce, trial="", attempt=0, index=0, phase="shared prefix")
     return _arrange(_Deck(key.digest()), words, letters, _REFERENCE) + "\n\n"
+
+
+def leading_choices(words: int) -> int:
+    """Count the words of a text whose cost may differ from prompt to prompt of this length.
+
+    One in long texts: the first, which has no space before it.
+    """
+    plan = _plan(words, _STORY)
+    return 1 if dict(plan.counts)["n"] >= len(NOUNS) else plan.lead
