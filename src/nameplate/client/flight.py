@@ -1,0 +1,105 @@
+"""One request in flight: what is known of it until its row is written."""
+
+from __future__ import annotations
+
+from array import array
+
+from nameplate.contract.target import Api
+from nameplate.evidence.rows import Phase, RequestRow
+from nameplate.wire.http import ResponseReader
+from nameplate.wire.tally import Tally
+
+
+class Flight:
+    """Hold one request's state; mutable, private to the load that owns it. Times are monotonic nanoseconds."""
+
+    __slots__ = (
+        "asked_output_tokens",
+        "body_sent_ns",
+        "class_name",
+        "connect_ns",
+        "detail",
+        "ended",
+        "head_sha256",
+        "idle_ns",
+        "index",
+        "keep",
+        "last_byte_ns",
+        "phase",
+        "prompt_sha256",
+        "reader",
+        "scheduled_ns",
+        "sent_ns",
+        "slot",
+        "tally",
+        "told_first_output",
+        "unparsed",
+    )
+
+    def __init__(self, index: int, phase: Phase, slot: int, scheduled_ns: int, api: Api, keep: bool) -> None:
+        self.index = index
+        self.phase: Phase = phase
+        self.slot = slot
+        self.scheduled_ns = scheduled_ns
+        self.keep = keep
+        self.class_name = ""
+        self.asked_output_tokens = 0
+        self.prompt_sha256 = ""
+        self.head_sha256 = ""
+        self.sent_ns: int | None = None
+        self.body_sent_ns: int | None = None
+        self.last_byte_ns: int | None = None
+        self.connect_ns: int | None = None
+        self.idle_ns: int | None = None
+        self.ended = False
+        self.detail = ""
+        self.told_first_output = False
+        self.unparsed = 0
+        self.reader = ResponseReader()
+        self.tally = Tally(api, streaming=True, keep_gaps=True)
+
+    def row(self, worker: int) -> RequestRow:
+        """Build the row of an ended request."""
+        tally = self.tally
+        return RequestRow(
+            index=self.index,
+            phase=self.phase,
+            class_=self.class_name,
+            slot=self.slot,
+            scheduled_ns=self.scheduled_ns,
+            sent_ns=self.sent_ns,
+            body_sent_ns=self.body_sent_ns,
+            first_output_ns=tally.first_output_ns,
+            first_answer_ns=tally.first_answer_ns,
+            second_output_ns=tally.second_output_ns,
+            last_output_ns=tally.last_output_ns,
+            finish_ns=tally.finish_ns,
+            end_ns=tally.end_ns,
+            outcome=tally.outcome.value,
+            http_status=tally.http_status,
+            finish_reason=tally.finish_reason,
+            asked_output_tokens=self.asked_output_tokens,
+            prompt_tokens=tally.prompt_tokens,
+            cached_tokens=tally.cached_tokens,
+            reasoning_tokens=tally.reasoning_tokens,
+            output_tokens=tally.output_tokens,
+            output_tokens_source=tally.output_tokens_source,  # type: ignore[arg-type]
+            output_events=tally.output_events,
+            first_event_tokens=tally.first_event_tokens,
+            longest_gap_ns=tally.longest_gap_ns,
+            output_bytes=tally.output_bytes,
+            prompt_sha256=self.prompt_sha256,
+            prompt_head_sha256=self.head_sha256,
+            output_sha256=tally.output_sha256,
+            error=tally.error,
+            warnings=tuple(sorted(tally.warnings)),
+            connect_ns=self.connect_ns,
+            idle_ns=self.idle_ns,
+            worker=worker,
+        )
+
+    def timeline(self) -> tuple[array[int], array[int] | None]:
+        """Return the times of the output events, and their tokens where the server counted every one."""
+        times, tokens = self.tally.output_times_ns, self.tally.output_event_tokens
+        assert times is not None and tokens is not None
+        return times, None if -1 in tokens else array("i", tokens)

@@ -1,0 +1,355 @@
+"""The load's core, sans-I/O: which request starts when, and what each byte that comes back belongs to.
+
+Theory of operation. A load runs its stages in order. A stage's slots wait in a heap by due time; `pop_due` turns a
+due slot into a `Flight`. The shell (sockets, or simulated time) sends it, and reports what comes back through
+`received`, `closed` and `failed`. Framing happens at once, since the end of a response frees the slot; meaning is
+extracted later, in slices, from one queue in order of arrival (`parse`). A request's row is written when its end
+leaves that queue.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from nameplate.client.flight import Flight
+from nameplate.client.order import LoadOrder, Progress
+from nameplate.client.recorder import Recorder
+from nameplate.evidence import timeline
+from nameplate.evidence.records import Kind
+from nameplate.evidence.rows import Phase, RequestRow
+from nameplate.wire.errors import WireError
+from nameplate.wire.outcome import Ending
+
+# A long read is parsed in pieces of this size, so that no slice of parsing holds the loop for long: 8 KiB of
+# ordinary chunks take some 0.15 ms.
+PARSE_PIECE_BYTES = 8192
+
+_RECORD_OF_ENDING = {
+    Ending.eof: Kind.EOF,
+    Ending.reset: Kind.RESET,
+    Ending.connect_failed: Kind.CONNECT_FAILED,
+    Ending.cancelled: Kind.CANCEL,
+    Ending.deadline_connect: Kind.DEADLINE,
+    Ending.deadline_first_output: Kind.DEADLINE,
+    Ending.deadline_silence: Kind.DEADLINE,
+    Ending.deadline_total: Kind.DEADLINE,
+}
+
+
+class Counter(Protocol):
+    """Hand out each index of a stage once, to one worker or to several."""
+
+    def take(self, stage: int, limit: int) -> int | None:
+        """Return the next number below `limit`, or None when all are taken."""
+
+
+class LocalCounter:
+    """Count for a single worker."""
+
+    def __init__(self) -> None:
+        self._next: dict[int, int] = {}
+
+    def take(self, stage: int, limit: int) -> int | None:
+        value = self._next.get(stage, 0)
+        if value >= limit:
+            return None
+        self._next[stage] = value + 1
+        return value
+
+
+class Load:
+    """Drive the stages of one order; see the module's theory of operation. Times are monotonic nanoseconds."""
+
+    def __init__(self, order: LoadOrder, recorder: Recorder, counter: Counter | None = None) -> None:
+        self._order = order
+        self._recorder = recorder
+        self._counter = counter or LocalCounter()
+        self._stage = -1
+        self._due: list[tuple[int, int]] = []
+        self._open: set[int] = set()
+        self._slot_starts: dict[int, int] = {}
+        self._pending: deque[tuple[Flight, int, bytes | Ending]] = deque()
+        self._encode = msgspec.json.Encoder().encode
+        self._rows: list[RequestRow] = []
+        self._first_outputs: list[tuple[int, int]] = []
+        self._exhausted = False
+        self.flights: dict[int, Flight] = {}
+        self.stopping = False
+        self.cancelled = False
+        self.started = 0
+        self.ended = 0
+        self.reads = 0
+
+    # -- stages ---------------------------------------------------------------------------------------------------
+
+    @property
+    def stage_name(self) -> str:
+        return self._order.stages[self._stage].name if 0 <= self._stage < len(self._order.stages) else ""
+
+    @property
+    def slots_to_open(self) -> int:
+        """Count the connections that the next stage needs at once on this worker."""
+        following = self._stage + 1
+        if following >= len(self._order.stages):
+            return 0
+        slots = self._order.stages[following].schedule.slots
+        return len(range(self._order.worker, slots, self._order.workers))
+
+    @property
+    def next_first_index(self) -> int:
+        """Return the index of the first request of the next stage."""
+        following = min(self._stage + 1, len(self._order.stages) - 1)
+        return self._order.stages[following].first_index
+
+    @property
+    def stage_over(self) -> bool:
+        """Say whether the running stage (or none yet) has nothing left to start or to await."""
+        return not self.flights and (self._stage < 0 or self._exhausted or self.stopping or not self._due)
+
+    @property
+    def finished(self) -> bool:
+        """Say whether nothing is left to start, to await or to parse."""
+        if self._pending or self.flights:
+            return False
+        return self.stage_over and (self.stopping or self._stage + 1 >= len(self._order.stages))
+
+    def begin_stage(self, now_ns: int) -> None:
+        """Start the next stage; its first requests become due."""
+        self._stage += 1
+        self.started = self.ended = 0
+        self._exhausted = False
+        schedule = self._order.stages[self._stage].schedule
+        self._due.clear()
+        self._slot_starts.clear()
+        for slot in range(self._order.worker, schedule.slots, self._order.workers):
+            due = schedule.due_ns(slot)
+            if slot < schedule.requests:
+                heapq.heappush(self._due, (now_ns + (due or 0), slot))
+
+    def next_due_ns(self) -> int | None:
+        return self._due[0][0] if self._due and not self.stopping else None
+
+    def pop_due(self, now_ns: int) -> Flight | None:
+        """Return the next request that is due, or None; it counts as in flight from now on."""
+        if not self._due or self.stopping or self._due[0][0] > now_ns:
+            return None
+        scheduled_ns, slot = self._due[0]
+        stage = self._order.stages[self._stage]
+        schedule = stage.schedule
+        first = slot not in self._slot_starts and not schedule.continues
+        # The opening request of slot s has index s; later ones are taken in order from what is left.
+        if first:
+            offset: int | None = slot
+        else:
+            opening = 0 if schedule.continues else min(schedule.slots, schedule.requests)
+            taken = self._counter.take(self._stage, schedule.requests - opening)
+            offset = None if taken is None else opening + taken
+        if offset is None:
+            self._exhausted = True
+            self._due.clear()
+            return None
+        heapq.heappop(self._due)
+        phase: Phase
+        if stage.name == "measured":
+            phase = "opening" if first else "steady"
+        else:
+            phase = "warmup" if stage.name == "warmup" else "ramp"
+        index = stage.first_index + offset
+        ask = self._order.asks[index]
+        flight = Flight(index, phase, slot, scheduled_ns, self._order.target.api, self._recorder.keeps(index))
+        flight.class_name = ask.class_name
+        flight.asked_output_tokens = ask.output_tokens
+        flight.prompt_sha256 = ask.prompt_sha256
+        flight.head_sha256 = ask.head_sha256
+        self.flights[index] = flight
+        self.started += 1
+        self._slot_starts[slot] = self._slot_starts.get(slot, 0) + 1
+        self._recorder.note(Kind.SCHEDULED, index, scheduled_ns)
+        if stage.name == "ramp":
+            self._end_ramp_when_all_restarted()
+        return flight
+
+    def _end_ramp_when_all_restarted(self) -> None:
+        slots = len(
+            range(self._order.worker, self._order.stages[self._stage].schedule.slots, self._order.workers)
+        )
+        if len(self._slot_starts) == slots and min(self._slot_starts.values()) >= 2:
+            self._stage += 1
+            self.started = self.ended = 0
+            self._slot_starts.clear()
+
+    # -- what the shell reports -----------------------------------------------------------------------------------
+
+    def sent(self, flight: Flight, t_ns: int) -> None:
+        """Note that the first byte is about to be written on an open connection."""
+        flight.sent_ns = t_ns
+        self._recorder.note(Kind.SENT, flight.index, t_ns)
+
+    def body_sent(self, flight: Flight, t_ns: int) -> None:
+        flight.body_sent_ns = t_ns
+        self._recorder.note(Kind.BODY_SENT, flight.index, t_ns)
+
+    def received(self, flight: Flight, t_ns: int, delay_ns: int, since_empty_ns: int, data: bytes) -> bool:
+        """Take one read; return True when the response is over (the flight has ended)."""
+        self.reads += 1
+        if flight.keep:
+            self._recorder.read(flight.index, t_ns, delay_ns, since_empty_ns, data)
+        else:
+            self._recorder.bare(flight.index, t_ns, delay_ns, since_empty_ns, len(data))
+        arrival_ns = t_ns - delay_ns if delay_ns > 0 else t_ns
+        flight.last_byte_ns = arrival_ns
+        reader = flight.reader
+        headed = reader.status is not None
+        try:
+            body = reader.feed(data)
+        except WireError as error:
+            self._head(flight, headed)
+            if error.body:
+                self._queue_body(flight, arrival_ns, error.body)
+            flight.detail = error.message
+            self._end(flight, arrival_ns, Ending.malformed)
+            return True
+        if not headed:
+            self._head(flight, headed)
+        if body:
+            self._queue_body(flight, arrival_ns, body)
+        if reader.complete:
+            self._end(flight, arrival_ns, Ending.complete)
+            return True
+        return False
+
+    def closed(self, flight: Flight, t_ns: int) -> None:
+        """Take the peer's close: the end of a close-delimited answer, or a cut one."""
+        self._recorder.note(Kind.EOF, flight.index, t_ns)
+        whole = flight.reader.eof()
+        self._end(flight, t_ns, Ending.complete if whole else Ending.eof)
+
+    def failed(self, flight: Flight, t_ns: int, ending: Ending, detail: str = "") -> None:
+        """End a request by anything but its response: a reset, a failed connect, a deadline, a cancellation."""
+        self._recorder.note(
+            _RECORD_OF_ENDING[ending], flight.index, t_ns, (detail or ending.value).encode()[:500]
+        )
+        flight.detail = detail
+        self._end(flight, t_ns, ending)
+
+    def _head(self, flight: Flight, headed: bool) -> None:
+        reader = flight.reader
+        if not headed and reader.status is not None:
+            flight.tally.headers(reader.status, reader.content_type, reader.content_encoding)
+
+    def _queue_body(self, flight: Flight, t_ns: int, body: bytes) -> None:
+        flight.unparsed += 1
+        if len(body) <= PARSE_PIECE_BYTES:
+            self._pending.append((flight, t_ns, body))
+            return
+        flight.unparsed -= 1
+        for at in range(0, len(body), PARSE_PIECE_BYTES):
+            flight.unparsed += 1
+            self._pending.append((flight, t_ns, body[at : at + PARSE_PIECE_BYTES]))
+
+    def _end(self, flight: Flight, t_ns: int, ending: Ending) -> None:
+        flight.ended = True
+        self._pending.append((flight, t_ns, ending))
+        del self.flights[flight.index]
+        if (flight.phase in ("opening", "steady")) == (self.stage_name == "measured"):
+            self.ended += 1
+        if not self.stopping and not self._exhausted:
+            heapq.heappush(self._due, (t_ns, flight.slot))
+
+    # -- deadlines, stopping --------------------------------------------------------------------------------------
+
+    def overdue(self, now_ns: int) -> list[tuple[Flight, Ending]]:
+        """List the requests whose deadline has passed, with the deadline's name."""
+        late: list[tuple[Flight, Ending]] = []
+        limits = self._order.deadlines
+        for flight in self.flights.values():
+            sent_ns = flight.sent_ns
+            if sent_ns is None:
+                if now_ns - flight.scheduled_ns > limits.connect_ns:
+                    late.append((flight, Ending.deadline_connect))
+            elif now_ns - sent_ns > limits.total_ns:
+                late.append((flight, Ending.deadline_total))
+            elif flight.tally.first_output_ns is None:
+                # With unparsed bytes at hand, the output may be among them.
+                if not flight.unparsed and now_ns - sent_ns > limits.first_output_ns:
+                    late.append((flight, Ending.deadline_first_output))
+            elif now_ns - (flight.last_byte_ns or sent_ns) > limits.silence_ns:
+                late.append((flight, Ending.deadline_silence))
+        return late
+
+    def stop(self) -> None:
+        """Start nothing more; what is in flight goes on."""
+        self.stopping = True
+        self._due.clear()
+
+    def cancel(self, now_ns: int) -> list[Flight]:
+        """Start nothing more and end everything in flight as cancelled; the shell closes their connections."""
+        self.stop()
+        flights = list(self.flights.values())
+        self.cancelled = self.cancelled or bool(flights)
+        for flight in flights:
+            self.failed(flight, now_ns, Ending.cancelled)
+        return flights
+
+    # -- meaning, later -------------------------------------------------------------------------------------------
+
+    @property
+    def unparsed(self) -> int:
+        return len(self._pending)
+
+    def parse(self, until_ns: int, clock: Callable[[], int]) -> None:
+        """Extract meaning from what arrived, oldest first, until the queue is empty or the time is up."""
+        pending = self._pending
+        while pending:
+            flight, t_ns, item = pending.popleft()
+            if isinstance(item, Ending):
+                self._finish(flight, t_ns, item)
+            else:
+                flight.unparsed -= 1
+                flight.tally.body(t_ns, item)
+                if not flight.told_first_output and flight.tally.first_output_ns is not None:
+                    self._tell_first_output(flight)
+            if clock() >= until_ns:
+                return
+
+    def _tell_first_output(self, flight: Flight) -> None:
+        flight.told_first_output = True
+        if flight.phase in ("opening", "steady") and flight.sent_ns is not None:
+            assert flight.tally.first_output_ns is not None
+            self._first_outputs.append((flight.index, flight.tally.first_output_ns - flight.sent_ns))
+
+    def _finish(self, flight: Flight, t_ns: int, ending: Ending) -> None:
+        flight.tally.end(t_ns, ending, flight.detail)
+        if not flight.told_first_output and flight.tally.first_output_ns is not None:
+            self._tell_first_output(flight)
+        row = flight.row(self._order.worker)
+        times, tokens = flight.timeline()
+        self._recorder.timeline(timeline.pack(timeline.Timeline(flight.index, times, tokens)))
+        self._recorder.row(self._encode(row) + b"\n")
+        self._rows.append(row)
+
+    def take_progress(self, now_ns: int) -> Progress:
+        """Return what happened since the last call."""
+        waiting = tuple(
+            (flight.index, flight.sent_ns)
+            for flight in self.flights.values()
+            if flight.sent_ns is not None and not flight.told_first_output and flight.phase != "warmup"
+        )
+        progress = Progress(
+            t_ns=now_ns,
+            stage=self.stage_name,
+            started=self.started,
+            ended=self.ended,
+            in_flight=len(self.flights),
+            rows=tuple(self._rows),
+            first_outputs=tuple(self._first_outputs),
+            waiting_since=waiting,
+        )
+        self._rows.clear()
+        self._first_outputs.clear()
+        return progress

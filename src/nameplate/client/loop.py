@@ -1,0 +1,394 @@
+"""The loop: one thread, one readiness poll, no task per request.
+
+Order of work in each pass: read everything that is ready, start what is due, then parse for at most 0.2 ms. The poll
+never sleeps longer than a millisecond, so a read's `since_empty` bounds when its first byte came even where several
+segments share one kernel stamp.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections import deque
+from collections.abc import Callable
+
+from nameplate.client.bodies import Bodies
+from nameplate.client.connection import USER_STAMPED, Connection, tls_context
+from nameplate.client.flight import Flight
+from nameplate.client.load import Load
+from nameplate.client.order import LoadOrder
+from nameplate.client.poller import READABLE, WRITABLE, Poller
+from nameplate.contract.errors import ServerError
+from nameplate.wire.outcome import Ending
+
+POLL_S = 0.001
+PARSE_SLICE_NS = 200_000
+HOUSEKEEPING_NS = 100_000_000
+# Above this, the wall clock was stepped between two passes, and kernel stamps of that pass mean nothing.
+CLOCK_JUMP_NS = 100_000
+# Beyond these many bytes in a row one socket lets the others have their turn.
+READS_IN_A_ROW = 8
+SPARE_LIMIT = 64
+REOPEN_EVERY_NS = 250_000_000
+CONNECT_TRIES = 4
+
+
+class Loop:
+    """Carry out a load over real sockets; `housekeeping(now_ns)` is called ten times a second."""
+
+    def __init__(
+        self, order: LoadOrder, load: Load, bodies: Bodies, housekeeping: Callable[[int], None]
+    ) -> None:
+        self._order = order
+        self._load = load
+        self._bodies = bodies
+        self._housekeeping = housekeeping
+        self._poller = Poller()
+        self._connections: dict[int, Connection] = {}
+        self._idle: deque[Connection] = deque()
+        self._waiting: deque[Flight] = deque()
+        self._opening = 0
+        self._fresh = order.new_connections
+        self._tls = (
+            None
+            if order.target.scheme == "http"
+            else tls_context(order.target.ca_file, order.target.insecure)
+        )
+        self._family, self._address = resolve(order.target.host, order.target.port)
+        self._last_connect_error = ""
+        self._reopened_ns = 0
+        self._pass = 0
+        self._offset_ns = 0
+
+    # -- the passes -----------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run every stage to its end; ServerError when the server cannot be connected to at all."""
+        load = self._load
+        while not load.finished:
+            if load.stage_over and not load.unparsed:
+                if load.stopping:
+                    break
+                self._open_ahead(load.slots_to_open)
+                if load.finished:
+                    break
+                load.begin_stage(time.monotonic_ns())
+            self._run_stage()
+        self._housekeeping(time.monotonic_ns())
+        for connection in list(self._connections.values()):
+            self._drop(connection)
+        self._poller.close()
+
+    def _run_stage(self) -> None:
+        load, poll, connections = self._load, self._poller.poll, self._connections
+        clock, wall = time.monotonic_ns, time.time_ns
+        next_housekeeping_ns = clock()
+        polled_ns = clock()
+        self._offset_ns = wall() - clock()
+        while not (load.stage_over and not load.unparsed):
+            due_ns = load.next_due_ns()
+            busy = load.unparsed or (
+                due_ns is not None and due_ns - polled_ns < 1_000_000 and not self._waiting
+            )
+            ready = poll(0 if busy else POLL_S, 1024)
+            previous_ns, polled_ns = polled_ns, clock()
+            self._pass += 1
+            offset_ns = wall() - clock()
+            stamps_hold = -CLOCK_JUMP_NS < offset_ns - self._offset_ns < CLOCK_JUMP_NS
+            self._offset_ns = offset_ns
+            now_ns = polled_ns
+            for fd, events in ready:
+                connection = connections.get(fd)
+                if connection is None:
+                    continue
+                if connection.opened_ns is None:
+                    self._advance(connection)
+                    continue
+                if events & ~WRITABLE:
+                    now_ns = self._read(connection, now_ns, previous_ns, stamps_hold)
+                if events & WRITABLE and connection.writing and connections.get(fd) is connection:
+                    self._flush(connection)
+            due_ns = load.next_due_ns()
+            if self._waiting or (due_ns is not None and due_ns <= clock()):
+                self._start_due()
+            if load.unparsed:
+                load.parse(clock() + PARSE_SLICE_NS, clock)
+            elif not ready:
+                self._bodies.top_up()
+            now_ns = clock()
+            if now_ns >= next_housekeeping_ns:
+                self._keep_house(now_ns)
+                next_housekeeping_ns = now_ns + HOUSEKEEPING_NS
+
+    def _keep_house(self, now_ns: int) -> None:
+        for flight, ending in self._load.overdue(now_ns):
+            self._abandon(flight, now_ns, ending)
+        self._replace_connections(now_ns)
+        self._housekeeping(now_ns)
+
+    def cancel(self) -> None:
+        """End everything in flight, telling the server by resetting the connections."""
+        flights = {flight.index for flight in self._load.cancel(time.monotonic_ns())}
+        self._waiting.clear()
+        for connection in list(self._connections.values()):
+            if connection.flight is not None and connection.flight.index in flights:
+                self._drop(connection, reset=True)
+
+    def _abandon(self, flight: Flight, now_ns: int, ending: Ending) -> None:
+        detail = self._last_connect_error if ending is Ending.deadline_connect else ""
+        self._load.failed(flight, now_ns, ending, detail)
+        if flight in self._waiting:
+            self._waiting.remove(flight)
+        for connection in list(self._connections.values()):
+            if connection.flight is flight:
+                self._drop(connection, reset=True)
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def _read(self, connection: Connection, now_ns: int, previous_ns: int, stamps_hold: bool) -> int:
+        """Take all that is there; return the time of the last read, or `now_ns` if there was none.
+
+        `previous_ns` is when the poll before this one returned. If this socket was not ready then, it was empty
+        then; otherwise it was empty when the last read of that pass came back short.
+        """
+        load = self._load
+        empty_ns = connection.emptied_ns if connection.ready_pass == self._pass - 1 else previous_ns
+        connection.ready_pass = self._pass
+        before_ns = now_ns
+        for _ in range(READS_IN_A_ROW):
+            try:
+                data, stamp_ns = connection.receive()
+            except BlockingIOError:
+                break
+            except OSError as error:
+                self._broken(connection, error.strerror or str(error))
+                return before_ns
+            t_ns = time.monotonic_ns()
+            if stamp_ns != USER_STAMPED and stamps_hold:
+                # A stamp later than now is a clock that moved by less than we notice: the read is not delayed.
+                delay_ns = max(0, t_ns - (stamp_ns - self._offset_ns))
+            else:
+                delay_ns = USER_STAMPED
+            length = len(data)
+            closed = not length
+            if length and connection.secure:
+                try:
+                    data, closed = connection.decrypt(data)
+                except ssl.SSLError as error:
+                    self._broken(connection, f"TLS: {error.reason or error}")
+                    return t_ns
+            flight = connection.flight
+            if flight is None:
+                if closed or data:
+                    self._drop(connection)
+                    return t_ns
+            else:
+                over = bool(data) and load.received(flight, t_ns, delay_ns, t_ns - empty_ns, data)
+                if over:
+                    self._response_over(connection, flight, t_ns)
+                elif closed:
+                    load.closed(flight, t_ns)
+                    self._drop(connection)
+                if closed or connection.flight is None:
+                    connection.emptied_ns = before_ns
+                    if closed and connection.fd in self._connections:
+                        self._drop(connection)
+                    return t_ns
+            if length < 65536:
+                connection.emptied_ns = before_ns
+                return t_ns
+            before_ns = t_ns
+        return before_ns
+
+    def _response_over(self, connection: Connection, flight: Flight, t_ns: int) -> None:
+        reader = flight.reader
+        connection.flight = None
+        if reader.keep_alive and not self._fresh:
+            connection.idle_since_ns = t_ns
+            self._idle.append(connection)
+        else:
+            self._fresh = self._fresh or not reader.keep_alive
+            self._drop(connection)
+        self._start_due()
+
+    def _broken(self, connection: Connection, reason: str) -> None:
+        now_ns = time.monotonic_ns()
+        flight = connection.flight
+        if flight is not None:
+            if flight.reader.close_delimited and flight.reader.status is not None:
+                reason += " (in a body that only a clean close may end)"
+            elif flight.reader.status is None and connection.used and flight.idle_ns is not None:
+                idle_s = flight.idle_ns / 1e9
+                reason += (
+                    f" before any byte of the answer, on a connection that had been idle for {idle_s:.3f} s"
+                )
+            self._load.failed(flight, now_ns, Ending.reset, reason)
+        self._drop(connection)
+
+    # -- starting -------------------------------------------------------------------------------------------------
+
+    def _start_due(self) -> None:
+        load, clock = self._load, time.monotonic_ns
+        while True:
+            connection = self._take_idle()
+            if connection is None:
+                # Nothing to send on: what is due waits, counted, and connections are opened for it.
+                while (flight := load.pop_due(clock())) is not None:
+                    self._waiting.append(flight)
+                return
+            flight = self._waiting.popleft() if self._waiting else load.pop_due(clock())
+            if flight is None:
+                self._idle.appendleft(connection)
+                return
+            self._send(connection, flight)
+
+    def _take_idle(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.popleft()
+            if connection.fd in self._connections and self._connections[connection.fd] is connection:
+                return connection
+        return None
+
+    def _send(self, connection: Connection, flight: Flight) -> None:
+        request = self._bodies.request(flight.index)
+        now_ns = time.monotonic_ns()
+        connection.flight = flight
+        if connection.used:
+            flight.idle_ns = now_ns - connection.idle_since_ns
+        elif connection.opened_ns is not None:
+            flight.connect_ns = connection.opened_ns - connection.connecting_ns
+        self._load.sent(flight, now_ns)
+        try:
+            whole = connection.send(request)
+        except OSError as error:
+            self._broken(connection, error.strerror or str(error))
+            return
+        connection.used = True
+        if whole:
+            self._load.body_sent(flight, time.monotonic_ns())
+        else:
+            self._poller.modify(connection.fd, READABLE | WRITABLE)
+
+    def _flush(self, connection: Connection) -> None:
+        try:
+            whole = connection.flush()
+        except OSError as error:
+            # The answer (often an early refusal) may still be there to be read: let the reading side find out.
+            del error
+            whole = True
+        if whole:
+            self._poller.modify(connection.fd, READABLE)
+            if connection.flight is not None and connection.flight.body_sent_ns is None:
+                self._load.body_sent(connection.flight, time.monotonic_ns())
+
+    # -- connections ----------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        try:
+            connection = Connection(
+                self._family, self._address, time.monotonic_ns(), self._tls, self._order.target.host
+            )
+        except OSError as error:
+            self._last_connect_error = error.strerror or str(error)
+            return
+        self._connections[connection.fd] = connection
+        self._poller.register(connection.fd, READABLE | WRITABLE)
+        self._opening += 1
+
+    def _advance(self, connection: Connection) -> None:
+        try:
+            if not connection.advance_opening():
+                self._poller.modify(connection.fd, READABLE | (WRITABLE if connection.writing else 0))
+                return
+        except OSError as error:
+            self._last_connect_error = describe(error)
+            self._drop(connection)
+            return
+        connection.opened_ns = connection.idle_since_ns = time.monotonic_ns()
+        self._opening -= 1
+        self._poller.modify(connection.fd, READABLE)
+        self._idle.append(connection)
+
+    def _drop(self, connection: Connection, reset: bool = False) -> None:
+        if self._connections.pop(connection.fd, None) is None:
+            return
+        if connection.opened_ns is None:
+            self._opening -= 1
+        self._poller.unregister(connection.fd)
+        connection.flight = None
+        connection.close(reset)
+
+    def _open_ahead(self, wanted: int) -> None:
+        """Open the connections of the next stage before its first request is due, within the connect deadline."""
+        deadline_ns = time.monotonic_ns() + self._order.deadlines.connect_ns
+        self._bodies.prepare(self._load.next_first_index, wanted)
+        wanted += min(wanted, SPARE_LIMIT) if self._fresh else 0
+        self._last_connect_error = ""
+        failures = 0
+        while len(self._idle) < wanted and not self._load.stopping and failures < CONNECT_TRIES:
+            now_ns = time.monotonic_ns()
+            if now_ns > deadline_ns:
+                break
+            # In batches: a server's listen backlog is often 128, and an overflowing one costs a second a connection.
+            while (
+                self._opening < 64
+                and len(self._idle) + self._opening < wanted
+                and not self._last_connect_error
+            ):
+                self._open()
+            for fd, _events in self._poller.poll(0.005, 1024):
+                connection = self._connections.get(fd)
+                if connection is not None and connection.opened_ns is None:
+                    self._advance(connection)
+                elif connection is not None and connection in self._idle:
+                    self._idle.remove(connection)
+                    self._drop(connection)
+            if self._last_connect_error and not self._opening:
+                failures += 1
+                if failures < CONNECT_TRIES:
+                    self._last_connect_error = ""
+                    time.sleep(REOPEN_EVERY_NS / 1e9)
+            self._housekeeping(now_ns)
+        if wanted and not self._connections and not self._load.stopping:
+            reason = self._last_connect_error or "no answer within the connect deadline"
+            raise ServerError(
+                f"No connection to {self._order.target.url}: {reason}.",
+                hint="Is the server still running?",
+            )
+
+    def _replace_connections(self, now_ns: int) -> None:
+        """Open what waiting requests need, and spares where the server closes after each answer."""
+        if self._load.stopping and not self._waiting:
+            return
+        spares = min(len(self._load.flights), SPARE_LIMIT) if self._fresh else 0
+        missing = len(self._waiting) + spares - len(self._idle) - self._opening
+        if missing <= 0:
+            return
+        if self._last_connect_error and now_ns - self._reopened_ns < REOPEN_EVERY_NS:
+            return
+        self._reopened_ns = now_ns
+        self._last_connect_error = ""
+        for _ in range(missing):
+            self._open()
+
+
+def resolve(host: str, port: int) -> tuple[int, tuple[object, ...]]:
+    """Resolve once, before anything is timed; ServerError where the name has no address."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise ServerError(
+            f"The host name {host!r} cannot be resolved: {error.strerror or error}.", hint="Check the URL."
+        ) from None
+    family, _kind, _protocol, _name, address = found[0]
+    return family, address
+
+
+def describe(error: OSError) -> str:
+    """Say in words what went wrong while connecting."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"TLS certificate not accepted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {error.reason or error}"
+    return error.strerror or str(error)

@@ -1,0 +1,68 @@
+"""What a load process is told: everything it needs, in one value."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from nameplate.contract.deadlines import Deadlines
+from nameplate.contract.target import Credentials, Target
+from nameplate.evidence.header import Keeping
+from nameplate.evidence.rows import RequestRow
+from nameplate.schedule.stage import Stage
+
+
+class Ask(Struct, frozen=True, array_like=True):
+    """Describe one prompt of the store: what its row says of it before an answer exists."""
+
+    class_name: str
+    output_tokens: int
+    prompt_sha256: str
+    head_sha256: str
+
+
+class LoadOrder(Struct, frozen=True, kw_only=True):
+    """Order one load: which stages, against which server, with which prompts, into which directory.
+
+    `asks[i]` describes the body at index i of the prompt store. With several workers, worker `worker` of
+    `workers` serves the slots s with s % workers == worker, and all take indices from the counter at
+    `counter_path`. `new_connections` opens a fresh connection for every request.
+    """
+
+    target: Target
+    credentials: Credentials
+    deadlines: Deadlines
+    stages: tuple[Stage, ...]
+    asks: tuple[Ask, ...]
+    directory: str
+    prompts_path: str
+    keeping: Keeping
+    new_connections: bool = False
+    worker: int = 0
+    workers: int = 1
+    counter_path: str | None = None
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    """Report what happened since the last report; `first_outputs` holds (index, TTFT in ns) of measured requests.
+
+    `stage` is the running stage's name, `started` and `ended` count its requests.
+    """
+
+    t_ns: int
+    stage: str
+    started: int
+    ended: int
+    in_flight: int
+    rows: tuple[RequestRow, ...] = ()
+    first_outputs: tuple[tuple[int, int], ...] = ()
+    waiting_since: tuple[tuple[int, int], ...] = ()
+
+
+class Finished(Struct, frozen=True, kw_only=True):
+    """Close a load's reports: `failure` says why it ended early through a fault of this machine, or is None."""
+
+    cancelled: bool
+    failure: str | None = None
+    reads: int = 0
+    cpu_s: float = 0.0
+    peak_memory_bytes: int = 0

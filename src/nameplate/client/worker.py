@@ -1,0 +1,162 @@
+"""A load process: reads its order from standard input, obeys the pipe, reports on standard output.
+
+Standard input carries the order as one JSON line, then commands, one a line: `stop` (start nothing more) and `cancel`
+(end what is in flight). When the pipe closes, the parent is gone: the load is cancelled and what it recorded is
+written. The terminal's interrupt is the parent's business and is ignored here.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from nameplate.client.bodies import Bodies
+from nameplate.client.counter import SharedCounter
+from nameplate.client.load import Load
+from nameplate.client.loop import Loop
+from nameplate.client.order import Finished, LoadOrder
+from nameplate.client.recorder import Recorder
+from nameplate.contract.errors import ClientError, NameplateError, ServerError
+from nameplate.evidence.writer import EvidenceWriter
+from nameplate.prompts.store import PromptStore
+
+REPORT_EVERY_NS = 200_000_000
+FLUSH_EVERY_NS = 1_000_000_000
+# The writer thread holds the interpreter for microseconds at a time; at the default of 5 ms the loop could wait that
+# long for its turn.
+SWITCH_INTERVAL_S = 0.0005
+
+
+class Worker:
+    """Tie one load to its pipes and its files."""
+
+    def __init__(self, order: LoadOrder) -> None:
+        suffix = "" if order.workers == 1 else f".{order.worker}"
+        self._writer = EvidenceWriter(Path(order.directory), suffix)
+        self._recorder = Recorder(self._writer.put, order.keeping)
+        counter = SharedCounter(Path(order.counter_path)) if order.counter_path else None
+        self._load = Load(order, self._recorder, counter)
+        store = PromptStore.open(Path(order.prompts_path))
+        self._loop = Loop(order, self._load, Bodies(store, order.target, order.credentials), self._keep_house)
+        self._encode = msgspec.json.Encoder().encode
+        self._commands = b""
+        self._unreported = b""
+        self._reported_ns = self._flushed_ns = time.monotonic_ns()
+        os.set_blocking(0, False)
+        os.set_blocking(1, False)
+
+    def run(self) -> Finished:
+        """Run the load to its end and close its files."""
+        failure: str | None = None
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        try:
+            self._loop.run()
+        finally:
+            self._recorder.flush()
+            self._writer.close()
+        failure = self._writer.failure
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        self._report(time.monotonic_ns(), last=True)
+        return Finished(
+            cancelled=self._load.cancelled,
+            failure=failure,
+            reads=self._load.reads,
+            cpu_s=usage.ru_utime + usage.ru_stime,
+            peak_memory_bytes=usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        )
+
+    def _keep_house(self, now_ns: int) -> None:
+        self._obey()
+        if now_ns - self._flushed_ns >= FLUSH_EVERY_NS:
+            self._flushed_ns = now_ns
+            self._recorder.flush()
+        if self._writer.failure is not None and not self._load.stopping:
+            self._loop.cancel()
+        if now_ns - self._reported_ns >= REPORT_EVERY_NS:
+            self._reported_ns = now_ns
+            self._report(now_ns)
+
+    def _obey(self) -> None:
+        try:
+            data = os.read(0, 4096)
+        except BlockingIOError:
+            return
+        if not data:
+            if not self._load.cancelled:
+                self._loop.cancel()
+            return
+        self._commands += data
+        *lines, self._commands = self._commands.split(b"\n")
+        for line in lines:
+            if line == b"stop":
+                self._load.stop()
+            elif line == b"cancel":
+                self._loop.cancel()
+
+    def _report(self, now_ns: int, last: bool = False) -> None:
+        self._unreported += self._encode(self._load.take_progress(now_ns)) + b"\n"
+        if last:
+            os.set_blocking(1, True)
+        try:
+            while self._unreported:
+                self._unreported = self._unreported[os.write(1, self._unreported) :]
+        except BlockingIOError:
+            pass  # The parent is busy; the report waits with the next one.
+        except BrokenPipeError:
+            self._unreported = b""
+
+
+def main() -> int:
+    """Run one order; the exit status is the error tree's, the last line of output says why."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        data = os.read(0, 1 << 16)
+        if not data:
+            return 0
+        line += data
+    try:
+        raise_descriptor_limit()
+        order = msgspec.json.decode(bytes(line), type=LoadOrder)
+        finished = Worker(order).run()
+    except NameplateError as error:
+        _last_word({"error": error.what, "hint": error.hint, "exit_code": error.exit_code})
+        return error.exit_code
+    except OSError as error:
+        _last_word(
+            {"error": f"The load process failed: {error}.", "hint": "", "exit_code": ClientError.exit_code}
+        )
+        return ClientError.exit_code
+    _last_word({"finished": msgspec.to_builtins(finished)})
+    return 0
+
+
+def _last_word(value: dict[str, object]) -> None:
+    os.set_blocking(1, True)
+    try:
+        os.write(1, msgspec.json.encode(value) + b"\n")
+    except BrokenPipeError:
+        pass
+
+
+def raise_descriptor_limit() -> None:
+    """Raise the soft limit of open files to the hard one: each stream needs a descriptor."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard != resource.RLIM_INFINITY else 65536, hard))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+
+__all__ = ["ServerError", "Worker", "main"]
