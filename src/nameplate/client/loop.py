@@ -68,10 +68,8 @@ class Loop:
         load = self._load
         while not load.finished:
             if load.stage_over and not load.unparsed:
-                if load.stopping:
-                    break
                 self._open_ahead(load.slots_to_open)
-                if load.finished:
+                if load.stopping:
                     break
                 load.begin_stage(time.monotonic_ns())
             self._run_stage()
