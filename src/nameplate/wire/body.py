@@ -1,5 +1,7 @@
 """Decode a response body of any kind into events: event stream, whole answer, error document, or something else."""
 
+import contextlib
+
 from nameplate.wire import loose
 from nameplate.wire.chunk import Api, ChunkReader
 from nameplate.wire.compression import GZIP_MAGIC, Inflater
@@ -13,6 +15,7 @@ DOCUMENT_LIMIT_BYTES = 16 * 1024 * 1024
 TEXT_LIMIT_BYTES = 64 * 1024
 
 _BOM = b"\xef\xbb\xbf"
+_BRACE = ord("{")
 _BLANK = b" \t\r\n"
 _FIELDS = (b"data", b"event", b"error", b"retry", b"id", b":")
 _FIELD_BYTES = 6  # the longest field name and its colon
@@ -190,17 +193,21 @@ class BodyDecoder:
     # Event stream --------------------------------------------------------------------------------------------
 
     def _feed_sse(self, body: bytes) -> list[Event]:
+        events: list[Event] = []
         try:
             found = self._sse.feed(body)
         except WireError as problem:
-            return self._broken_stream(problem)
-        if not found:
-            return []
-        if len(found) == 1:
-            return self._event(found[0])
-        events: list[Event] = []
+            self._broken_stream(problem)
+            return events
         for event in found:
-            events += self._event(event)
+            data = event.data
+            if data and data[0] == _BRACE and not (event.name or event.error or event.stray or self._done):
+                try:
+                    self._chunks.read(data, events)
+                except loose.LooseJsonError as problem:
+                    self._bad_data(data, problem, events, last=False)
+            else:
+                self._event(event, events, last=False)
         return events
 
     def _finish_sse(self) -> list[Event]:
@@ -208,111 +215,92 @@ class BodyDecoder:
         try:
             found = self._sse.finish()
         except WireError as problem:
-            return self._broken_stream(problem)
+            self._broken_stream(problem)
+            return events
         for event in found:
-            if self._done and event.data[:1] != b"{":
-                continue
-            events += self._event(event, last=True)
-        if not self._chunks.documents and not self._done and not events and self.malformed is None:
+            # After the end marker a torn rest is nobody's loss.
+            if not self._done or event.data[:1] == b"{":
+                self._event(event, events, last=True)
+        if not (self._chunks.documents or self._done or events) and self.malformed is None:
             self._fail("an event stream without any event", cut=True)
         return events
 
-    def _broken_stream(self, problem: WireError) -> list[Event]:
+    def _broken_stream(self, problem: WireError) -> None:
         self._fail(problem.message)
         self._streaming = False
         self._dead = True
-        return []
 
-    def _event(self, event: SseEvent, last: bool = False) -> list[Event]:
-        data = event.data
-        if event.name or event.error or event.stray:
-            return self._odd_event(event, last)
-        if data[:1] == b"{":
-            try:
-                events = self._chunks.read(data)
-            except loose.LooseJsonError as problem:
-                return self._bad_data(data, problem, last)
-            return self._after_done(events) if self._done else events
-        return self._mark(data, last)
-
-    def _mark(self, data: bytes, last: bool) -> list[Event]:
-        """Take data that is no JSON object: the end marker, blanks, or something that does not belong."""
-        word = data.strip()
-        if word == b"[DONE]":
-            self._done = True
-            return [Done()]
-        if not word:
-            return []
-        try:
-            events = self._chunks.read(data)
-        except loose.LooseJsonError as problem:
-            return self._bad_data(data, problem, last)
-        return self._after_done(events) if self._done else events
-
-    def _odd_event(self, event: SseEvent, last: bool) -> list[Event]:
-        data = event.data
+    def _event(self, event: SseEvent, events: list[Event], last: bool) -> None:
         if event.stray:
-            return self._stray(data, last)
-        events: list[Event] = []
-        if event.error:
-            events.append(loose.describe_error_text(event.error))
-        elif event.name == "error":
-            text = data if data.strip() else event.comment.encode()
+            self._stray(event.data, events, last)
+        elif event.name == "error" and not event.error:
+            text = event.data if event.data.strip() else event.comment.encode()
             found = loose.describe_error_text(text)
             message = found.message if text.strip() else "an error event without any text"
-            return [StreamError(message, found.kind, found.code)]
-        if data.strip() == b"[DONE]":
-            return [*events, *self._mark(data, last)]
-        if data:
-            try:
-                found_events = self._chunks.read(data)
-            except loose.LooseJsonError:
-                # A named event is free to carry what it likes: identifiers, pings, words.
-                if not event.name:
-                    self._fail("an event's data is not JSON")
-                return events
-            events += self._after_done(found_events) if self._done else found_events
-        return events
+            events.append(StreamError(message, found.kind, found.code))
+        else:
+            if event.error:
+                events.append(loose.describe_error_text(event.error))
+            self._data(event, events, last)
 
-    def _stray(self, line: bytes, last: bool) -> list[Event]:
-        """Take a line of JSON that no field name introduces."""
+    def _data(self, event: SseEvent, events: list[Event], last: bool) -> None:
+        word = event.data.strip()
+        if not word:
+            return
+        if word == b"[DONE]":
+            self._done = True
+            events.append(Done())
+            return
+        found: list[Event] = []
         try:
-            events = self._chunks.read(line)
+            self._chunks.read(event.data, found)
         except loose.LooseJsonError as problem:
-            return self._bad_data(line, problem, last)
-        errors: list[Event] = [event for event in events if isinstance(event, StreamError)]
+            # A named event is free to carry what it likes: identifiers, pings, words.
+            if not event.name:
+                self._bad_data(event.data, problem, events, last)
+            return
+        if self._done:
+            # Counts and errors may follow the end marker; text that nobody would read is no output.
+            self.warnings.add("bytes_after_done")
+            found = [each for each in found if not isinstance(each, Output | Finish)]
+        events += found
+
+    def _stray(self, line: bytes, events: list[Event], last: bool) -> None:
+        """Take a line of JSON that no field name introduces: an error object, or another protocol."""
+        found: list[Event] = []
+        try:
+            self._chunks.read(line, found)
+        except loose.LooseJsonError as problem:
+            self._bad_data(line, problem, events, last)
+            return
+        errors = [event for event in found if isinstance(event, StreamError)]
         if not errors:
             self._fail("JSON lines without `data:` inside an event stream (NDJSON?)")
-        return errors
+        events += errors
 
-    def _bad_data(self, data: bytes, problem: loose.LooseJsonError, last: bool) -> list[Event]:
+    def _bad_data(self, data: bytes, problem: loose.LooseJsonError, events: list[Event], last: bool) -> None:
         lines = data.split(b"\n")
         if len(lines) > 1 and all(_is_chunk_line(line) for line in lines):
             # Blank lines between the events were forgotten; the texts are whole, their times are not.
             self.warnings.add("missing_blank_lines")
-            events: list[Event] = []
             for line in lines:
-                events += self._event(SseEvent(line), last)
-            return events
-        if last and problem.truncated:
+                self._event(SseEvent(line), events, last)
+        elif self._done:
+            self.warnings.add("bytes_after_done")
+        elif last and problem.truncated:
             self._fail("the body ended in the middle of an event", cut=True)
         else:
             words = loose.bounded(data[:120].decode("utf-8", "replace"))
             self._fail(f"an event's data is not a JSON object ({problem}): {words}")
-        return []
-
-    def _after_done(self, events: list[Event]) -> list[Event]:
-        """Keep what may follow the end marker (counts, errors); text that nobody would read is no output."""
-        self.warnings.add("bytes_after_done")
-        return [event for event in events if not isinstance(event, Output | Finish)]
 
     # Document ------------------------------------------------------------------------------------------------
 
     def _finish_document(self) -> list[Event]:
         data = bytes(self._document)
         self._document.clear()
+        events: list[Event] = []
         try:
-            events = self._chunks.read(data, whole=True)
+            self._chunks.read(data, events, whole=True)
         except loose.LooseJsonError as problem:
             first = data.split(b"\n", 1)[0]
             if problem.trailing and _is_chunk_line(first):
@@ -328,10 +316,9 @@ class BodyDecoder:
         return events
 
     def _first_of_lines(self, first: bytes) -> list[Event]:
-        try:
-            events = self._chunks.read(first, whole=True)
-        except loose.LooseJsonError:
-            events = []
+        events: list[Event] = []
+        with contextlib.suppress(loose.LooseJsonError):
+            self._chunks.read(first, events, whole=True)
         self._fail("newline-delimited JSON where an event stream belongs; is this the server's native API?")
         return [event for event in events if isinstance(event, StreamError)]
 

@@ -79,6 +79,10 @@ class _Chunk(_Struct):
 
 _decode = msgspec.json.Decoder(_Chunk).decode
 _COUNTS_NOTHING = _Details()
+# An enum's members are looked up through its metaclass each time, which the hot path feels.
+_CONTENT = Channel.content
+_REASONING = Channel.reasoning
+_TOOL_CALL = Channel.tool_call
 
 
 class ChunkReader:
@@ -100,8 +104,8 @@ class ChunkReader:
         self.documents = 0
         self.warnings: set[str] = set()
 
-    def read(self, data: bytes, whole: bool = False) -> list[Event]:
-        """Return a document's events; ``whole`` for an answer that is not streamed.
+    def read(self, data: bytes, events: list[Event], whole: bool = False) -> None:
+        """Append a document's events; ``whole`` for an answer that is not streamed.
 
         A document that is no chunk and no error means nothing and has no events. Raises LooseJsonError if the
         bytes are not one JSON object.
@@ -109,66 +113,117 @@ class ChunkReader:
         try:
             chunk = _decode(data)
         except (msgspec.MsgspecError, RecursionError, ValueError):
-            return self._read_loose(data, whole)
-        if not chunk.choices and chunk.usage is None and chunk.error is None and not chunk.timings:
-            return self._read_bare(data, chunk)
+            self._read_loose(data, events, whole)
+            return
+        choices = chunk.choices
+        # The ordinary chunk: one choice, one kind of text, and perhaps counts.
+        if (
+            choices
+            and len(choices) == 1
+            and chunk.error is None
+            and chunk.timings is None
+            and chunk.x_groq is None
+        ):
+            choice = choices[0]
+            delta = choice.delta
+            if (
+                delta is not None
+                and choice.finish_reason is None
+                and choice.error is None
+                and choice.usage is None
+                and choice.text is None
+                and delta.tool_calls is None
+                and delta.function_call is None
+                and delta.refusal is None
+            ):
+                content = delta.content
+                reasoning = delta.reasoning or delta.reasoning_content
+                if content:
+                    if not reasoning:
+                        self._ordinary(_CONTENT, content, chunk.usage, events)
+                        return
+                elif reasoning:
+                    self._ordinary(_REASONING, reasoning, chunk.usage, events)
+                    return
+        if not choices and chunk.usage is None and chunk.error is None and chunk.timings is None:
+            self._read_bare(data, chunk, events)
+            return
         self.documents += 1
-        return self._events(chunk, whole)
+        self._events(chunk, events, whole)
 
-    def _read_loose(self, data: bytes, whole: bool) -> list[Event]:
+    def _ordinary(self, channel: Channel, text: str, usage: _Usage | None, events: list[Event]) -> None:
+        self.documents += 1
+        self._had_output = True
+        if usage is None:
+            if self._counting is None:
+                self._counting = False
+            events.append(Output(channel, text))
+            return
+        counts = self._usage(usage, None)
+        rise = None if self._counting is False else self._rise(counts)
+        events.append(Output(channel, text, rise))
+        if counts is not None:
+            events.append(counts)
+
+    def _read_loose(self, data: bytes, events: list[Event], whole: bool) -> None:
         document = loose.parse(data)
         if document is None:
-            return []
+            return
         if isinstance(document, list) and loose.is_error(document):
-            return [loose.describe_error(document)]
+            events.append(loose.describe_error(document))
+            return
         if not isinstance(document, dict):
             raise loose.LooseJsonError(f"a JSON {type(document).__name__} where an object belongs")
         if document.get("choices") is None and loose.is_error(document):
-            return [loose.describe_error(document)]
+            events.append(loose.describe_error(document))
+            return
         self.documents += 1
-        return self._events(_loose_chunk(document, self.warnings), whole)
+        self._events(_loose_chunk(document, self.warnings), events, whole)
 
-    def _read_bare(self, data: bytes, chunk: _Chunk) -> list[Event]:
+    def _read_bare(self, data: bytes, chunk: _Chunk, events: list[Event]) -> None:
         if chunk.choices is None and chunk.x_groq is None:
             document = loose.parse(data)
-            return [loose.describe_error(document)] if loose.is_error(document) else []
+            if loose.is_error(document):
+                events.append(loose.describe_error(document))
+            return
         self.documents += 1
-        return self._events(chunk, False)
+        self._events(chunk, events, False)
 
-    def _events(self, chunk: _Chunk, whole: bool) -> list[Event]:
-        events: list[Event] = []
+    def _events(self, chunk: _Chunk, events: list[Event], whole: bool) -> None:
         usage = chunk.usage
         if usage is None and chunk.x_groq is not None:
             usage = chunk.x_groq.usage
-        choices = chunk.choices
-        if choices:
+        choices = chunk.choices or ()
+        outputs: list[Output] = []
+        for choice in choices:
+            self._outputs(choice, whole, outputs)
             if usage is None:
-                usage = choices[0].usage
-            for choice in choices:
-                self._outputs(choice, whole, events)
+                usage = choice.usage
         counts = None
         if usage is not None or chunk.timings is not None:
             counts = self._usage(usage, chunk.timings)
-        if events:
+        if outputs:
             self._had_output = True
             if self._counting is not False:
-                self._count(counts, events)
-        if choices:
-            for choice in choices:
-                if choice.finish_reason:
-                    events.append(Finish(choice.finish_reason[:80]))
-                if choice.error:
-                    events.append(loose.describe_error(choice.error))
+                rise = self._rise(counts)
+                for index, output in enumerate(outputs):
+                    outputs[index] = Output(output.channel, output.text, rise, output.joined)
+                    rise = None if rise is None else 0
+            events += outputs
+        for choice in choices:
+            if choice.finish_reason:
+                events.append(Finish(choice.finish_reason[:80]))
+            if choice.error:
+                events.append(loose.describe_error(choice.error))
         if counts is not None:
             events.append(counts)
         if chunk.error:
             events.append(loose.describe_error({"error": chunk.error}))
-        return events
 
-    def _outputs(self, choice: _Choice, whole: bool, events: list[Event]) -> None:
+    def _outputs(self, choice: _Choice, whole: bool, outputs: list[Output]) -> None:
         delta = choice.delta
         if choice.text and (delta is None or self._api == "completions"):
-            events.append(Output(Channel.content, choice.text, None, bool(events)))
+            outputs.append(Output(_CONTENT, choice.text, None, bool(outputs)))
             return
         if delta is None:
             # A whole message inside a stream repeats what was streamed, unless nothing was.
@@ -177,33 +232,29 @@ class ChunkReader:
             delta = choice.message
         reasoning = delta.reasoning or delta.reasoning_content
         if reasoning:
-            events.append(Output(Channel.reasoning, reasoning, None, bool(events)))
+            outputs.append(Output(_REASONING, reasoning, None, bool(outputs)))
         if delta.content:
-            events.append(Output(Channel.content, delta.content, None, bool(events)))
+            outputs.append(Output(_CONTENT, delta.content, None, bool(outputs)))
         if delta.refusal:
-            events.append(Output(Channel.content, delta.refusal, None, bool(events)))
+            outputs.append(Output(_CONTENT, delta.refusal, None, bool(outputs)))
         if delta.tool_calls or delta.function_call is not None:
             functions = [call.function for call in delta.tool_calls or ()]
             functions.append(delta.function_call)
             text = "".join(f"{f.name or ''}{f.arguments or ''}" for f in functions if f is not None)
             if text:
-                events.append(Output(Channel.tool_call, text, None, bool(events)))
+                outputs.append(Output(_TOOL_CALL, text, None, bool(outputs)))
 
-    def _count(self, counts: Usage | None, events: list[Event]) -> None:
+    def _rise(self, counts: Usage | None) -> int | None:
         completion = None if counts is None else counts.completion_tokens
         if self._counting is None:
             self._counting = completion is not None
         if completion is None:
-            return
+            return None
         rise = completion - self._counted
         if rise < 0:
-            rise = 0
-        else:
-            self._counted = completion
-        for index, output in enumerate(events):
-            if isinstance(output, Output):
-                events[index] = Output(output.channel, output.text, rise, output.joined)
-                rise = 0
+            return 0
+        self._counted = completion
+        return rise
 
     def _usage(self, usage: _Usage | None, timings: _Timings | None) -> Usage | None:
         prompt = completion = cached = reasoning = None

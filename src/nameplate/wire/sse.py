@@ -64,15 +64,16 @@ class SseDecoder:
 
     def feed(self, data: bytes) -> list[SseEvent]:
         """Return the events that end in these bytes; WireError if one exceeds its limit."""
-        if (
-            self._fresh
-            and data.startswith(b"data: ")
-            and data.endswith(b"\n\n")
-            and data.find(b"\n") == len(data) - 2
-            and b"\r" not in data
-            and len(data) <= EVENT_LIMIT_BYTES
-        ):
-            return [SseEvent(data[6:-2])]
+        size = len(data)
+        # Nearly every read is one event, or a few whole ones. Integers are searched for instead of bytes because
+        # that costs a tenth.
+        if self._fresh and 13 not in data and size <= EVENT_LIMIT_BYTES and data.startswith(b"data: "):
+            if data.find(10) == size - 2 and data[-1] == 10:
+                return [SseEvent(data[6:-2])]
+            if data.endswith(b"\n\n"):
+                events = _plain_events(data)
+                if events:
+                    return events
         if self._failed:
             raise WireError("event_too_long", _EVENT_TOO_LONG)
         return self._feed_lines(data)
@@ -171,3 +172,13 @@ class SseDecoder:
         self._name = ""
         self._comment = b""
         self._error = b""
+
+
+def _plain_events(data: bytes) -> list[SseEvent]:
+    """Return the events of a read that holds nothing but whole one-line events; empty if it holds more."""
+    events: list[SseEvent] = []
+    for block in data[:-2].split(b"\n\n"):
+        if 10 in block or not block.startswith(b"data: "):
+            return []
+        events.append(SseEvent(block[6:]))
+    return events

@@ -57,8 +57,9 @@ _PIECES = 256
 # From how many output events on a pattern in them is more than chance.
 _PATTERN_EVENTS = 16
 _REPEATED_EVENTS = 4
-_TAGS = {Channel.content: b"\x00content\x00", Channel.reasoning: b"\x00reasoning\x00"}
-_TOOL_TAG = b"\x00tool_call\x00"
+_PIECE_CHARS = 65536
+_TAGS = {channel: f"\x00{channel.value}\x00".encode() for channel in Channel}
+_REASONING = Channel.reasoning
 
 
 class Tally:
@@ -209,58 +210,72 @@ class Tally:
 
     def _fold(self, t_ns: int, events: list[Event]) -> None:
         for event in events:
-            kind = type(event)
-            if kind is Output:
-                self._output(t_ns, event)  # type: ignore[arg-type]
-            elif kind is Usage:
-                self._usage(event)  # type: ignore[arg-type]
-            elif isinstance(event, Finish):
-                self.finish_reason = event.reason
-                self.finish_ns = t_ns
-            elif isinstance(event, StreamError):
-                if self.error is None:
-                    self.error = _words(event)
-            elif isinstance(event, Done):
-                self._done = True
+            if type(event) is not Output:
+                self._other(t_ns, event)
+                continue
+            text = event.text
+            channel = event.channel
+            if channel is not self._channel:
+                self._change(channel)
+            if channel is not _REASONING and self.first_answer_ns is None:
+                self.first_answer_ns = t_ns
+            if self._extends:
+                self._compare(text)
+            pieces = self._pieces
+            pieces.append(text)
+            if len(pieces) >= _PIECES or len(text) > _PIECE_CHARS:
+                self._flush()
+            if event.joined:
+                continue
+            last_ns = self.last_output_ns
+            if last_ns is None:
+                self.first_output_ns = t_ns
+                self.first_event_tokens = event.tokens
+            else:
+                gap = t_ns - last_ns
+                if not gap:
+                    self._zero_gaps += 1
+                longest = self.longest_gap_ns
+                if longest is None:
+                    self.second_output_ns = t_ns
+                    self.longest_gap_ns = gap
+                elif gap > longest:
+                    self.longest_gap_ns = gap
+            self.last_output_ns = t_ns
+            self.output_events += 1
+            if self.output_times_ns is not None:
+                self._keep(t_ns, event.tokens)
 
-    def _output(self, t_ns: int, event: Output) -> None:
-        channel, text = event.channel, event.text
-        if channel is not self._channel:
-            self._flush()
-            self._channel = channel
-            self._digest.update(_TAGS.get(channel, _TOOL_TAG))
-        pieces = self._pieces
-        pieces.append(text)
-        if len(pieces) >= _PIECES or len(text) > 65536:
-            self._flush()
-        if self._extends:
-            previous = self._previous
-            self._previous = text
-            if len(text) <= len(previous) or not text.startswith(previous):
-                self._extends = False
-                self._previous = ""
-        if self.first_answer_ns is None and channel is not Channel.reasoning:
-            self.first_answer_ns = t_ns
-        if event.joined:
-            return
-        count = self.output_events = self.output_events + 1
-        tokens = event.tokens
-        if count == 1:
-            self.first_output_ns = t_ns
-            self.first_event_tokens = tokens
-        else:
-            gap = t_ns - self.last_output_ns  # type: ignore[operator]
-            if not gap:
-                self._zero_gaps += 1
-            if count == 2:
-                self.second_output_ns = t_ns
-                self.longest_gap_ns = gap
-            elif gap > self.longest_gap_ns:  # type: ignore[operator]
-                self.longest_gap_ns = gap
-        self.last_output_ns = t_ns
-        if self.output_times_ns is not None:
+    def _keep(self, t_ns: int, tokens: int | None) -> None:
+        if self.output_times_ns is not None and self.output_event_tokens is not None:
             self.output_times_ns.append(t_ns)
-            self.output_event_tokens.append(-1 if tokens is None else tokens)  # type: ignore[union-attr]
+            self.output_event_tokens.append(-1 if tokens is None else tokens)
+
+    def _change(self, channel: Channel) -> None:
+        self._flush()
+        self._channel = channel
+        self._digest.update(_TAGS[channel])
+
+    def _compare(self, text: str) -> None:
+        """Watch whether each text begins with the whole of the one before; the first that does not ends it."""
+        previous = self._previous
+        if len(text) > len(previous) and text.startswith(previous):
+            self._previous = text
+        else:
+            self._extends = False
+            self._previous = ""
+
+    def _other(self, t_ns: int, event: Event) -> None:
+        if isinstance(event, Usage):
+            self._usage(event)
+        elif isinstance(event, Finish):
+            self.finish_reason = event.reason
+            self.finish_ns = t_ns
+        elif isinstance(event, StreamError):
+            if self.error is None:
+                self.error = _words(event)
+        elif isinstance(event, Done):
+            self._done = True
 
     def _usage(self, usage: Usage) -> None:
         completion = usage.completion_tokens
@@ -289,7 +304,7 @@ class Tally:
         self._flush()
         if self._extends and self.output_events >= _REPEATED_EVENTS and self._channel is not None:
             encoded = self._previous.encode()
-            self._digest = hashlib.sha256(_TAGS.get(self._channel, _TOOL_TAG) + encoded)
+            self._digest = hashlib.sha256(_TAGS[self._channel] + encoded)
             self.text_chars, self.output_bytes = len(self._previous), len(encoded)
             self.warnings.add("repeated_text")
         self._previous = ""
