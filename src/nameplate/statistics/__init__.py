@@ -1,0 +1,1 @@
+"""Percentiles, binomial bounds and censoring: pure arithmetic that knows nothing of servers."""

@@ -1,0 +1,156 @@
+"""What a plate or a trial warns about: a closed list, each with what, why and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from nameplate.contract.contract import Contract
+from nameplate.contract.quantity import format_duration
+from nameplate.verdict.boundary import Boundary
+from nameplate.verdict.level import LevelStatus
+
+# A median that grew by less than this while the judged percentile grew by more than that hides the queue.
+FLAT_GROWTH = 1.10
+CLIMB_GROWTH = 1.50
+
+# Smaller differences of throughput between two levels are not called a rise.
+RISE = 1.02
+
+
+class Code(StrEnum):
+    """Name a warning."""
+
+    flat_median = "flat_median"
+    throughput_rising = "throughput_rising"
+    e2e_without_gate = "e2e_without_gate"
+    unsupported_percentile = "unsupported_percentile"
+    not_portable = "not_portable"
+    cold_not_observed = "cold_not_observed"
+    tokens_estimated = "tokens_estimated"
+    above_running_limit = "above_running_limit"
+    pass_above_fail = "pass_above_fail"
+    prompt_length_off = "prompt_length_off"
+    silent_tail = "silent_tail"
+    unverified_gate = "unverified_gate"
+    alternatives = "alternatives"
+
+
+class Warned(Struct, frozen=True):
+    """Hold one warning as sentences: what was seen, why it matters, what to try."""
+
+    code: Code
+    what: str
+    why: str
+    hint: str
+
+
+class LevelPoint(Struct, frozen=True):
+    """Hold one level's medians over its trials: TTFT-like latencies in nanoseconds, output tokens a second."""
+
+    concurrency: int
+    p50_ns: float | None
+    judged_ns: float | None
+    output_tokens_per_s: float | None
+
+
+def flat_median(metric: str, percent: float, points: Sequence[LevelPoint]) -> Warned | None:
+    """Warn where the median stays flat from the lowest to the highest level while the judged percentile climbs."""
+    known = sorted(
+        (p.concurrency, p.p50_ns, p.judged_ns)
+        for p in points
+        if p.p50_ns is not None and p.judged_ns is not None
+    )
+    if len(known) < 2:
+        return None
+    (low, p50_low, judged_low), (high, p50_high, judged_high) = known[0], known[-1]
+    if p50_high > FLAT_GROWTH * p50_low or judged_high < CLIMB_GROWTH * judged_low:
+        return None
+    return Warned(
+        Code.flat_median,
+        f"From C={low} to C={high} the median {metric} stays at {format_duration(p50_high)} while p{percent:g} "
+        f"climbs from {format_duration(judged_low)} to {format_duration(judged_high)}.",
+        "A chart of medians looks healthy exactly while capacity disappears in the tail.",
+        f"Watch p{percent:g} and the queue in operation, not the median.",
+    )
+
+
+def throughput_rising(boundary: Boundary, points: Sequence[LevelPoint]) -> Warned | None:
+    """Warn where the failing level still produces more tokens a second than the passing one."""
+    rate = {p.concurrency: p.output_tokens_per_s for p in points}
+    if boundary.pass_level is None or boundary.fail_level is None:
+        return None
+    passing, failing = rate.get(boundary.pass_level), rate.get(boundary.fail_level)
+    if passing is None or failing is None or failing < RISE * passing:
+        return None
+    return Warned(
+        Code.throughput_rising,
+        f"Throughput still rises past the limit: {passing:.1f} tokens/s at C={boundary.pass_level}, "
+        f"{failing:.1f} at C={boundary.fail_level}.",
+        "A search for the highest throughput would choose a level that breaks the SLO.",
+        "Admit by concurrency, not by tokens a second.",
+    )
+
+
+def e2e_without_gate(contract: Contract) -> Warned | None:
+    """Warn where no SLO bounds the whole answer."""
+    if any(slo.metric == "e2e" for slo in contract.slos):
+        return None
+    return Warned(
+        Code.e2e_without_gate,
+        "No SLO bounds the end-to-end latency.",
+        "The rated level may answer first tokens in time and still finish answers arbitrarily late.",
+        'Add one if it matters to you, e.g. --slo "e2e p95 < 60s".',
+    )
+
+
+def pass_above_fail(levels: Sequence[tuple[int, LevelStatus]]) -> Warned | None:
+    """Warn where a level passed above one that did not."""
+    bad = [level for level, status in levels if status in ("fail", "noisy")]
+    above = [level for level, status in levels if status == "pass" and bad and level > min(bad)]
+    if not above:
+        return None
+    return Warned(
+        Code.pass_above_fail,
+        f"C={max(above)} passed although C={min(bad)} did not.",
+        "The boundary is not sharp here; the rated number stays below every level that did not pass.",
+        "Raise --requests, or look for what differs between the levels (graph sizes, batch limits).",
+    )
+
+
+def above_running_limit(concurrency: int, running_limit: int | None) -> Warned | None:
+    """Warn where a level is above what the server runs at once; it still counts, because waiting is included."""
+    if running_limit is None or concurrency <= running_limit:
+        return None
+    return Warned(
+        Code.above_running_limit,
+        f"C={concurrency} is above the {running_limit} requests that the server runs at once.",
+        "The rest waits in its queue, and that time is part of the TTFT.",
+        "Nothing, if this is meant: client concurrency includes waiting requests.",
+    )
+
+
+def not_portable(missing: Sequence[str]) -> Warned | None:
+    """Warn where facts are unknown without which the number belongs to this server alone."""
+    if not missing:
+        return None
+    return Warned(
+        Code.not_portable,
+        f"Not portable: unknown are {', '.join(missing)}.",
+        "Another machine cannot be compared with this one by what is recorded.",
+        "Give them with --fact NAME=VALUE, or the server's own log with --server-log FILE.",
+    )
+
+
+def alternatives(shapes: int) -> Warned | None:
+    """Warn where several shapes are rated, that their maxima do not add up."""
+    if shapes < 2:
+        return None
+    return Warned(
+        Code.alternatives,
+        f"The {shapes} rated numbers are alternatives, not a sum.",
+        "Each was measured with its shape alone on the server.",
+        "Measure the real mixture before admitting one.",
+    )
