@@ -1,0 +1,259 @@
+"""Simulated time: the same load, the same bytes and the same evidence, without sockets and without waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from nameplate.client.bodies import Bodies
+from nameplate.client.flight import Flight
+from nameplate.client.load import Load
+from nameplate.client.order import Finished, LoadOrder
+from nameplate.client.process import Steer
+from nameplate.client.recorder import Recorder
+from nameplate.contract.errors import ServerError
+from nameplate.contract.target import Target
+from nameplate.engines.failures import failure
+from nameplate.engines.state import ServerSample
+from nameplate.engines.transport import LIMIT_BYTES, Reply
+from nameplate.evidence.writer import EvidenceWriter
+from nameplate.prompts.store import PromptStore
+from nameplate.sim.app import App
+from nameplate.sim.http import HttpRequest, Output
+from nameplate.wire.http import ResponseReader
+from nameplate.wire.outcome import Ending
+
+SECOND_NS = 10**9
+REPORT_EVERY_NS = SECOND_NS // 5
+SIMULATED = Target("http", "sim", 80)
+
+
+class World:
+    """Hold one simulated server and its time; whatever waits lets that time pass."""
+
+    def __init__(self, app: App, now_ns: int = 0) -> None:
+        self.app = app
+        self._now_ns = now_ns
+        self._connections = 0
+        self._takers: dict[int, Callable[[Output], None]] = {}
+        self._sampler: Callable[[int], None] | None = None
+        self._next_sample_ns = 0
+        self.down = False
+
+    # -- clock ----------------------------------------------------------------------------------------------------
+
+    def now_ns(self) -> int:
+        return self._now_ns
+
+    def sleep_ns(self, duration_ns: int) -> None:
+        """Let time pass; what the server still sends meanwhile goes to whoever asked for it."""
+        self.pass_until(self._now_ns + max(0, duration_ns))
+
+    def pass_until(self, to_ns: int) -> None:
+        """Advance to a moment, event by event."""
+        while True:
+            next_ns = self.app.next_ns()
+            at_ns = to_ns if next_ns is None else min(next_ns, to_ns)
+            self.step(at_ns)
+            if at_ns >= to_ns:
+                return
+
+    def step(self, to_ns: int) -> None:
+        """Advance to a moment at or before the server's next event, and deliver what it sends."""
+        while self._sampler is not None and self._next_sample_ns <= to_ns:
+            self._now_ns = max(self._now_ns, self._next_sample_ns)
+            self._next_sample_ns += SECOND_NS
+            self._sampler(self._now_ns)
+        self._now_ns = max(self._now_ns, to_ns)
+        for output in self.app.advance(self._now_ns):
+            if output.end == "exit":
+                self.down = True
+            take = self._takers.get(output.connection)
+            if take is not None:
+                take(output)
+
+    # -- connections ----------------------------------------------------------------------------------------------
+
+    def open(self, take: Callable[[Output], None]) -> int:
+        """Open a connection whose outputs go to `take`."""
+        self._connections += 1
+        self._takers[self._connections] = take
+        return self._connections
+
+    def close(self, connection: int) -> None:
+        if self._takers.pop(connection, None) is not None:
+            self.app.cancel(connection, self._now_ns)
+
+    def fetch(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        timeout_s: float = 10.0,
+        limit_bytes: int = LIMIT_BYTES,
+    ) -> Reply:
+        """Fetch one answer in simulated time, as `engines.transport.Transport` has it."""
+        del limit_bytes
+        if self.down:
+            raise failure("refused", SIMULATED)
+        reader, parts, ends = ResponseReader(), [], []
+
+        def take(output: Output) -> None:
+            parts.append(reader.feed(output.data))
+            if output.end != "more":
+                ends.append(output.end)
+
+        connection = self.open(take)
+        headers = {"content-type": "application/json"}
+        self.app.handle(connection, HttpRequest(method, path, headers, body or b""), self._now_ns)
+        deadline_ns = self._now_ns + round(timeout_s * SECOND_NS)
+        while not ends:
+            next_ns = self.app.next_ns()
+            if next_ns is None or next_ns > deadline_ns:
+                self.pass_until(deadline_ns)
+                self.close(connection)
+                raise failure("timeout", SIMULATED, f"{timeout_s:g} s")
+            self.step(next_ns)
+        self.close(connection)
+        if ends[0] in ("reset", "exit") or reader.status is None:
+            raise failure("reset", SIMULATED)
+        return Reply(reader.status, tuple(reader.headers), b"".join(parts))
+
+    # -- state over time ------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def sampling(self, path: Path) -> Iterator[None]:
+        """Append the server's state to a file once a simulated second, without the detour over its metrics page."""
+        with path.open("ab") as stream:
+
+            def sample(t_ns: int) -> None:
+                stream.write(msgspec.json.encode(self.sample(t_ns)) + b"\n")
+
+            self._sampler, self._next_sample_ns = sample, self._now_ns
+            try:
+                yield
+            finally:
+                self._sampler = None
+
+    def sample(self, t_ns: int) -> ServerSample:
+        """Return the engine's state as one line of `server.jsonl`."""
+        engine = self.app.engine
+        state, counters = engine.state(), engine.counters
+        return ServerSample(
+            t_ns=t_ns,
+            running=state.running,
+            waiting=state.waiting,
+            kv_usage_mean=state.kv_use,
+            kv_usage_max=state.kv_use,
+            preemptions_total=counters.preemptions,
+            prompt_tokens_total=counters.prompt_tokens,
+            output_tokens_total=counters.generation_tokens,
+        )
+
+
+class VirtualLoad:
+    """Drive one load in simulated time."""
+
+    def __init__(self, world: World, order: LoadOrder, steer: Steer) -> None:
+        self._world = world
+        self._order = order
+        self._steer = steer
+        self._writer = EvidenceWriter(Path(order.directory))
+        self._recorder = Recorder(self._writer.put, order.keeping)
+        self._load = Load(order, self._recorder)
+        self._bodies = Bodies(PromptStore.open(Path(order.prompts_path)), order.target, order.credentials)
+        self._flights: dict[int, Flight] = {}
+
+    def run(self) -> Finished:
+        """Run every stage; ServerError where the simulated server is down."""
+        try:
+            self._run()
+        finally:
+            self._recorder.flush()
+            self._writer.close()
+        return Finished(cancelled=self._load.cancelled, failure=self._writer.failure, reads=self._load.reads)
+
+    def _run(self) -> None:
+        load, world = self._load, self._world
+        report_ns = world.now_ns() + REPORT_EVERY_NS
+        while not load.finished:
+            if load.stage_over:
+                if load.stopping:
+                    break
+                if world.down:
+                    raise ServerError("The simulated server is down.", hint="Start it again.")
+                load.begin_stage(world.now_ns())
+            self._start_due()
+            if load.stage_over and not load.flights:
+                continue
+            times = [t for t in (world.app.next_ns(), load.next_due_ns(), report_ns) if t is not None]
+            world.step(max(world.now_ns(), min(times)))
+            now_ns = world.now_ns()
+            load.parse(2**62, world.now_ns)
+            if now_ns >= report_ns:
+                report_ns = now_ns + REPORT_EVERY_NS
+                for flight, ending in load.overdue(now_ns):
+                    load.failed(flight, now_ns, ending)
+                    self._close_of(flight)
+                self._report(now_ns)
+        load.parse(2**62, world.now_ns)
+        self._report(world.now_ns())
+
+    def _report(self, now_ns: int) -> None:
+        command = self._steer(self._load.take_progress(now_ns))
+        if command == "stop":
+            self._load.stop()
+        elif command == "cancel":
+            for flight in self._load.cancel(now_ns):
+                self._close_of(flight)
+            self._load.parse(2**62, self._world.now_ns)
+
+    def _close_of(self, flight: Flight) -> None:
+        for connection, owner in list(self._flights.items()):
+            if owner is flight:
+                del self._flights[connection]
+                self._world.close(connection)
+
+    def _start_due(self) -> None:
+        load, world = self._load, self._world
+        now_ns = world.now_ns()
+        while (flight := load.pop_due(now_ns)) is not None:
+            if world.down:
+                load.failed(flight, now_ns, Ending.connect_failed, "connection refused")
+                continue
+            connection = world.open(lambda output: self._take(output))
+            self._flights[connection] = flight
+            _head, _blank, body = self._bodies.request(flight.index).partition(b"\r\n\r\n")
+            load.sent(flight, now_ns)
+            load.body_sent(flight, now_ns)
+            headers = {
+                "content-type": "application/json",
+                **{n.lower(): v for n, v in self._order.credentials.headers},
+            }
+            request = HttpRequest("POST", self._order.target.generate_path, headers, body)
+            world.app.handle(connection, request, now_ns)
+
+    def _take(self, output: Output) -> None:
+        flight = self._flights.get(output.connection)
+        if flight is None:
+            return
+        t_ns = max(output.t_ns, flight.sent_ns or 0)
+        over = bool(output.data) and self._load.received(flight, t_ns, 0, 0, output.data)
+        if output.end == "more" and not over:
+            return
+        del self._flights[output.connection]
+        if not over:
+            if output.end == "close":
+                self._load.closed(flight, t_ns)
+            else:
+                self._load.failed(flight, t_ns, Ending.reset, "the connection was reset")
+        self._world.close(output.connection)
+        if output.end == "exit":
+            for connection, other in list(self._flights.items()):
+                self._load.failed(other, t_ns, Ending.reset, "the connection was reset")
+                self._world.close(connection)
+            self._flights.clear()
