@@ -1,0 +1,82 @@
+"""Serve a simulated machine from the command line: `python -m nameplate.sim PRESET --port N`."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from nameplate.sim.faults import FAULTS, parse_fault
+from nameplate.sim.metronome import MetronomeOptions, serve_metronome
+from nameplate.sim.presets import PRESETS, find_preset
+from nameplate.sim.server import ServeOptions, serve
+
+
+def _parser() -> argparse.ArgumentParser:
+    lines = [f"  {name}: {about} [{default:g}]" for name, (about, default) in FAULTS.items()]
+    parser = argparse.ArgumentParser(
+        prog="python -m nameplate.sim",
+        description="Serve a simulated machine; the first line printed is its URL.",
+        epilog="faults, each NAME[:ARG][@INDEX] or NAME[:ARG][@every N]:\n" + "\n".join(lines),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("preset", choices=[*PRESETS, "metronome"])
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--api-key", default=os.environ.get("NAMEPLATE_SIM_API_KEY"))
+    parser.add_argument("--fault", action="append", default=[], metavar="NAME[:ARG][@WHICH]")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--log", type=Path, help="write the truth log there, as JSON lines")
+    parser.add_argument(
+        "--log-events", action="store_true", help="log every send, not the first and last alone"
+    )
+    parser.add_argument(
+        "--keep-alive", type=float, default=5.0, help="close a connection idle for so many seconds"
+    )
+    parser.add_argument("--ttft-ms", type=float, default=50.0, help="metronome: first token after receiving")
+    parser.add_argument("--itl-ms", type=float, default=10.0, help="metronome: one chunk to the next")
+    parser.add_argument("--chunk-tokens", type=int, default=1, help="metronome: tokens a chunk")
+    return parser
+
+
+def _announce(url: str) -> None:
+    print(url, flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    try:
+        if given.preset == "metronome":
+            options = MetronomeOptions(
+                host=given.host,
+                port=given.port,
+                ttft_ns=round(given.ttft_ms * 1e6),
+                itl_ns=round(given.itl_ms * 1e6),
+                chunk_tokens=given.chunk_tokens,
+                log=given.log,
+            )
+            serve_metronome(options, _announce)
+            return 0
+        faults = tuple(parse_fault(text) for text in given.fault)
+        serve(
+            find_preset(given.preset),
+            ServeOptions(
+                host=given.host,
+                port=given.port,
+                api_key=given.api_key,
+                faults=faults,
+                seed=given.seed,
+                log=given.log,
+                log_events=given.log_events,
+                keep_alive_s=given.keep_alive,
+            ),
+            _announce,
+        )
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,372 @@
+"""A pure model of a continuous-batching LLM server: no clock, no socket, integer nanoseconds.
+
+The caller says when requests arrive and asks when the step in flight ends; what a step holds is decided when it
+starts, and what came out of it appears when it ends. The same calls give the same emissions.
+"""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from random import Random
+
+import msgspec
+
+from nameplate.sim.counters import Counters, EngineState, Histograms
+from nameplate.sim.kv import BlockPool, Holding, block_hashes
+from nameplate.sim.parameters import EngineParameters
+
+
+class EngineRequest(msgspec.Struct, frozen=True):
+    """Describe one request; `output_tokens` is where it ends, `finish` the reason it then gives."""
+
+    id: int
+    prompt: Sequence[int]
+    output_tokens: int
+    finish: str = "length"
+    seed: int = 0
+
+
+class Emission(msgspec.Struct, gc=False):
+    """Report what one step gave one request: `tokens` new ones, `total` so far, `finish` on the last."""
+
+    id: int
+    t_ns: int
+    tokens: int
+    total: int
+    finish: str | None
+    cached_tokens: int
+
+
+class _Sequence:
+    """Follow one request through the engine."""
+
+    __slots__ = (
+        "arrival_ns", "cached", "capacity", "computed", "finish", "first_ns", "gone", "hashes", "holding", "id",
+        "last_ns", "limit", "log_acceptance", "outputs", "prompt_tokens", "random", "scheduled_ns", "target",
+    )  # fmt: skip
+
+    def __init__(self, request: EngineRequest, now_ns: int, parameters: EngineParameters) -> None:
+        self.id = request.id
+        self.prompt_tokens = len(request.prompt)
+        self.hashes = block_hashes(request.prompt, parameters.block_tokens)
+        self.limit = request.output_tokens
+        self.finish = request.finish
+        self.outputs = 0
+        self.computed = 0
+        self.target = self.prompt_tokens  # what must be prefilled before the next token can come
+        self.cached = 0
+        self.holding = Holding()
+        self.capacity = 0
+        self.arrival_ns = now_ns
+        self.scheduled_ns = -1
+        self.first_ns = -1
+        self.last_ns = -1
+        self.gone = False
+        self.random = Random(request.seed)
+        spread = parameters.acceptance_spread
+        chance = parameters.acceptance
+        if spread:
+            chance += spread * (2.0 * self.random.random() - 1.0)
+        self.log_acceptance = (
+            math.log(min(chance, 0.999)) if parameters.draft_tokens and chance > 0.0 else 0.0
+        )
+
+
+class Engine:
+    """Simulate the engine; see `EngineParameters` for the cost model.
+
+    Call `advance(now)` before `submit(.., now)` or `cancel(.., now)`, and never go back in time.
+    """
+
+    def __init__(self, parameters: EngineParameters) -> None:
+        self.parameters = parameters
+        self.counters = Counters()
+        self.histograms = Histograms()
+        self.pool = BlockPool(parameters)
+        self._random = Random(parameters.seed)
+        self._sequences: dict[int, _Sequence] = {}
+        self._waiting: deque[_Sequence] = deque()
+        self._waiting_count = 0
+        self._running: list[_Sequence] = []
+        self._resident = 0
+        self._now_ns = 0
+        self._end_ns: int | None = None
+        self._prefills: list[tuple[_Sequence, int]] = []
+        self._decodes: list[_Sequence] = []
+        self._width = 1 + parameters.draft_tokens
+
+    @property
+    def now_ns(self) -> int:
+        """Return the time that the engine has come to."""
+        return self._now_ns
+
+    def submit(self, request: EngineRequest, now_ns: int) -> None:
+        """Queue a request that arrived at `now_ns`; raise ValueError if it could never run."""
+        parameters = self.parameters
+        size = len(request.prompt) + request.output_tokens
+        if not request.prompt or request.output_tokens < 1:
+            raise ValueError("a request needs at least one prompt token and one output token")
+        if size > parameters.context_tokens or self._blocks_for(size) > self.pool.total:
+            raise ValueError(f"{size} tokens do not fit the context limit or the KV pool")
+        if request.id in self._sequences:
+            raise ValueError(f"request {request.id} is already here")
+        self._touch(now_ns)
+        sequence = _Sequence(request, now_ns, parameters)
+        self._sequences[request.id] = sequence
+        self._waiting.append(sequence)
+        self._waiting_count += 1
+        self.counters.submitted += 1
+
+    def cancel(self, request_id: int, now_ns: int) -> bool:
+        """Drop a request at once; its share of the step in flight is still paid. False if it is not here."""
+        self._touch(now_ns)
+        sequence = self._sequences.pop(request_id, None)
+        if sequence is None:
+            return False
+        sequence.gone = True
+        self.counters.cancelled += 1
+        if sequence in self._running:
+            self._running.remove(sequence)
+            self._release(sequence)
+        else:
+            self._waiting_count -= 1
+        return True
+
+    def next_ns(self) -> int | None:
+        """Return when the step in flight ends, starting one if there is work; None when idle."""
+        if self._end_ns is None and self._sequences:
+            self._start(self._now_ns)
+        return self._end_ns
+
+    def advance(self, to_ns: int) -> list[Emission]:
+        """Let time pass up to `to_ns` (steps that end then included) and return what came out, in order."""
+        emissions: list[Emission] = []
+        end_ns = self.next_ns()
+        while end_ns is not None and end_ns <= to_ns:
+            self._finish(end_ns, emissions)
+            end_ns = self.next_ns()
+        self._now_ns = max(self._now_ns, to_ns)
+        return emissions
+
+    def state(self) -> EngineState:
+        """Return the gauges of this moment."""
+        used = self.pool.used
+        return EngineState(
+            running=len(self._running),
+            waiting=self._waiting_count,
+            kv_use=used / self.pool.total,
+            kv_blocks_used=used,
+        )
+
+    def flush(self) -> bool:
+        """Empty the prefix cache; False while any request holds blocks."""
+        return self.pool.flush()
+
+    def _touch(self, now_ns: int) -> None:
+        if now_ns < self._now_ns:
+            raise ValueError("time went backwards")
+        # Work that waited for this moment would have started at its own arrival, so it starts before the clock moves.
+        if now_ns > self._now_ns:
+            self.next_ns()
+        if self._end_ns is not None and self._end_ns < now_ns:
+            raise ValueError("advance the engine before submitting or cancelling")
+        self._now_ns = now_ns
+
+    def _blocks_for(self, tokens: int) -> int:
+        return -(-tokens // self.parameters.block_tokens)
+
+    def _start(self, now_ns: int) -> None:
+        """Decide what the next step does and when it ends."""
+        self._prefills = []
+        self._decodes = []
+        budget = self.parameters.chunk_tokens
+        if self.parameters.scheduler == "prefill_first":
+            self._plan_prefills(budget, now_ns)
+            if not self._prefills:
+                # A prefill-first engine sizes decode batches by its running limit, not by the chunk.
+                self._plan_decodes(self._width * max(1, len(self._running)))
+        else:
+            running = len(self._running)
+            left = self._plan_decodes(budget)
+            self._plan_prefills(left, now_ns, admit=len(self._running) == running)
+        if not self._prefills and not self._decodes:
+            raise RuntimeError("the engine has requests and cannot run any")  # submit() rules this out
+        self._end_ns = now_ns + self._duration_ns()
+
+    def _plan_decodes(self, budget: int) -> int:
+        """Schedule one decode a sequence, oldest first; preempt the youngest when the pool is exhausted."""
+        running, decodes, width = self._running, self._decodes, self._width
+        index = 0
+        while index < len(running) and budget >= width:
+            sequence = running[index]
+            index += 1
+            if sequence.computed < sequence.target:
+                continue
+            wanted = sequence.target + min(width, sequence.limit - sequence.outputs)
+            if wanted > sequence.capacity and not self._grow(sequence, wanted):
+                break
+            decodes.append(sequence)
+            budget -= width
+        self.counters.visits += index
+        return budget
+
+    def _grow(self, sequence: _Sequence, tokens: int) -> bool:
+        holding = sequence.holding
+        while not self.pool.allocate(holding, self._blocks_for(tokens) - holding.blocks):
+            victim = self._running.pop()
+            self._release(victim)
+            victim.computed = 0
+            self._waiting.appendleft(victim)
+            self._waiting_count += 1
+            self.counters.preemptions += 1
+            if victim is sequence:
+                return False
+        sequence.capacity = holding.blocks * self.parameters.block_tokens
+        return True
+
+    def _plan_prefills(self, budget: int, now_ns: int, *, admit: bool = True) -> None:
+        """Continue the prompt that was cut, then admit waiting ones in order while budget and room last."""
+        running, prefills = self._running, self._prefills
+        # Only the youngest can be unfinished: none is admitted until the one before had all it wanted.
+        if running and running[-1].computed < running[-1].target and budget > 0:
+            sequence = running[-1]
+            share = min(budget, sequence.target - sequence.computed)
+            prefills.append((sequence, share))
+            budget -= share
+            self.counters.visits += 1
+        while admit and budget > 0 and self._waiting and len(running) < self.parameters.running_limit:
+            sequence = self._waiting[0]
+            self.counters.visits += 1
+            if sequence.gone:
+                self._waiting.popleft()
+                continue
+            if not self._admit(sequence, now_ns):
+                break
+            share = min(budget, sequence.target - sequence.computed)
+            prefills.append((sequence, share))
+            budget -= share
+
+    def _admit(self, sequence: _Sequence, now_ns: int) -> bool:
+        """Move the first waiting request into the batch, if the pool holds its prompt and one token."""
+        pool, block_tokens = self.pool, self.parameters.block_tokens
+        # At least one token is always computed: the one whose output is wanted.
+        findable = sequence.hashes[: (sequence.target - 1) // block_tokens]
+        matched = pool.match(findable)
+        pool.share(sequence.holding, findable[:matched])
+        if not pool.allocate(sequence.holding, self._blocks_for(sequence.target + 1) - matched):
+            pool.release(sequence.holding)
+            return False
+        self._waiting.popleft()
+        self._waiting_count -= 1
+        self._running.append(sequence)
+        sequence.computed = matched * block_tokens
+        sequence.capacity = sequence.holding.blocks * block_tokens
+        self._resident += sequence.computed
+        self.counters.prefix_queries += sequence.target
+        self.counters.prefix_hits += sequence.computed
+        if sequence.scheduled_ns < 0:
+            sequence.scheduled_ns = now_ns
+            sequence.cached = sequence.computed
+        return True
+
+    def _duration_ns(self) -> int:
+        parameters, counters = self.parameters, self.counters
+        duration = float(parameters.step_ns) + parameters.resident_token_ns * self._resident
+        prefilled = 0
+        if self._prefills:
+            duration += parameters.prefill_step_ns
+            for sequence, share in self._prefills:
+                before = sequence.computed + (share - 1) / 2  # the mean context of the chunk's tokens
+                duration += share * (parameters.prefill_token_ns + parameters.prefill_context_ns * before)
+                prefilled += share
+        batch = len(self._decodes)
+        if batch:
+            padded = next((size for size in parameters.decode_graph_sizes if size >= batch), batch)
+            duration += parameters.decode_step_ns + parameters.decode_sequence_ns * padded
+        if parameters.noise:
+            duration *= max(0.1, self._random.gauss(1.0, parameters.noise))
+        counters.steps += 1
+        counters.largest_prefill = max(counters.largest_prefill, prefilled)
+        counters.largest_step = max(counters.largest_step, prefilled + batch * self._width)
+        return max(1, round(duration))
+
+    def _finish(self, end_ns: int, emissions: list[Emission]) -> None:
+        """End the step in flight: book its prefill and tokens."""
+        self._now_ns = end_ns
+        self._end_ns = None
+        ended = False
+        block_tokens = self.parameters.block_tokens
+        for sequence, share in self._prefills:
+            if sequence.gone:
+                continue
+            first_block = sequence.computed // block_tokens
+            sequence.computed += share
+            self._resident += share
+            for key in sequence.hashes[first_block : sequence.computed // block_tokens]:
+                self.pool.publish(sequence.holding, key)
+            if sequence.computed == sequence.target:
+                ended |= self._emit(sequence, 1, end_ns, emissions)
+        drafts = self.parameters.draft_tokens
+        counters = self.counters
+        for sequence in self._decodes:
+            if sequence.gone:
+                continue
+            tokens = 1
+            if drafts:
+                if sequence.log_acceptance:
+                    # The length of a run of accepted drafts is geometric; 1 - u keeps the logarithm finite.
+                    run = int(math.log(1.0 - sequence.random.random()) / sequence.log_acceptance)
+                    tokens += min(run, drafts)
+                counters.drafts += 1
+                counters.draft_tokens += drafts
+                counters.accepted_tokens += tokens - 1
+                tokens = min(tokens, sequence.limit - sequence.outputs)
+            ended |= self._emit(sequence, tokens, end_ns, emissions)
+        if ended:
+            self._running = [sequence for sequence in self._running if not sequence.gone]
+        self._prefills = []
+        self._decodes = []
+
+    def _emit(self, sequence: _Sequence, tokens: int, t_ns: int, emissions: list[Emission]) -> bool:
+        """Book new tokens of one request; say whether they were its last."""
+        if sequence.outputs:
+            self.histograms.itl.observe_ns(t_ns - sequence.last_ns)
+            self._resident += tokens
+            sequence.computed += tokens
+        else:
+            sequence.first_ns = t_ns
+            self.histograms.ttft.observe_ns(t_ns - sequence.arrival_ns)
+            self.counters.prompt_tokens += sequence.prompt_tokens
+            self.counters.cached_tokens += sequence.cached
+            self._resident += tokens
+            sequence.computed += tokens
+        sequence.target += tokens
+        sequence.outputs += tokens
+        sequence.last_ns = t_ns
+        self.counters.generation_tokens += tokens
+        last = sequence.outputs >= sequence.limit
+        finish = sequence.finish if last else None
+        emissions.append(Emission(sequence.id, t_ns, tokens, sequence.outputs, finish, sequence.cached))
+        if last:
+            self._observe_finish(sequence, t_ns)
+            self._release(sequence)
+            sequence.gone = True
+            del self._sequences[sequence.id]
+        return last
+
+    def _observe_finish(self, sequence: _Sequence, t_ns: int) -> None:
+        if sequence.finish == "length":
+            self.counters.finished_length += 1
+        else:
+            self.counters.finished_stop += 1
+        histograms = self.histograms
+        histograms.e2e.observe_ns(t_ns - sequence.arrival_ns)
+        histograms.queue.observe_ns(sequence.scheduled_ns - sequence.arrival_ns)
+        histograms.prefill.observe_ns(sequence.first_ns - sequence.scheduled_ns)
+        histograms.decode.observe_ns(t_ns - sequence.first_ns)
+        histograms.inference.observe_ns(t_ns - sequence.scheduled_ns)
+
+    def _release(self, sequence: _Sequence) -> None:
+        self._resident -= sequence.computed
+        self.pool.release(sequence.holding)
+        sequence.capacity = 0

@@ -1,0 +1,62 @@
+"""What a simulated engine is made of: step costs, scheduler, KV pool, limits."""
+
+from typing import Literal
+
+import msgspec
+
+Scheduler = Literal["mixed", "prefill_first"]
+
+
+class EngineParameters(msgspec.Struct, frozen=True, kw_only=True):
+    """State the cost model and the limits of one engine.
+
+    A step lasts `step_ns`, plus `prefill_step_ns` if it prefills at all, plus `decode_step_ns` if it decodes
+    at all, plus per prefilled token `prefill_token_ns + prefill_context_ns x (tokens before it)`, plus
+    `decode_sequence_ns` a decoding sequence and `resident_token_ns` a token of resident KV.
+
+    `scheduler`: "mixed" shares one token budget between decodes and prefill chunks in each step (vLLM's
+    chunked prefill); "prefill_first" lets any admissible prompt go before all decodes (SGLang's default).
+    `decode_graph_sizes`: batch sizes that were captured as graphs; a decode batch is padded to the next one.
+    Raises ValueError for values that no server could have.
+    """
+
+    step_ns: int = 0
+    prefill_step_ns: int = 0
+    decode_step_ns: int = 0
+    prefill_token_ns: float = 0.0
+    prefill_context_ns: float = 0.0
+    decode_sequence_ns: float = 0.0
+    resident_token_ns: float = 0.0
+    decode_graph_sizes: tuple[int, ...] = ()
+    scheduler: Scheduler = "mixed"
+    chunk_tokens: int = 2048
+    kv_tokens: int = 65_536
+    block_tokens: int = 16
+    running_limit_requested: int = 256
+    running_limit: int = 256
+    context_tokens: int = 32_768
+    prefix_cache: bool = True
+    draft_tokens: int = 0
+    acceptance: float = 0.0
+    acceptance_spread: float = 0.0
+    noise: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.chunk_tokens, self.block_tokens, self.running_limit, self.context_tokens) < 1:
+            raise ValueError(
+                "chunk_tokens, block_tokens, running_limit and context_tokens must be at least 1"
+            )
+        if self.kv_tokens < self.block_tokens:
+            raise ValueError("kv_tokens must hold at least one block")
+        if self.context_tokens > self.blocks * self.block_tokens:
+            raise ValueError("the KV pool must hold one request of context_tokens, or it could never finish")
+        if self.chunk_tokens < 1 + self.draft_tokens:
+            raise ValueError("chunk_tokens must hold one decode step, drafts included")
+        if not 0.0 <= self.acceptance < 1.0 or not 0.0 <= self.acceptance_spread < 1.0 or self.noise < 0.0:
+            raise ValueError("acceptance and its spread lie in [0, 1), noise is not negative")
+
+    @property
+    def blocks(self) -> int:
+        """Count the blocks of the KV pool."""
+        return self.kv_tokens // self.block_tokens

@@ -1,0 +1,86 @@
+"""The simulated model's tokenizer, chat template and answers.
+
+A token is at most six letters of a word, at most three digits, or one other visible character; white space
+joins no token and is none. So token counts add up over words, and an answer's text has exactly as many tokens
+as were generated.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from random import Random
+from zlib import crc32
+
+from nameplate.sim.words import WORDS
+
+_PIECE = re.compile(r"[^\W\d_]{1,6}|\d{1,3}|[^\s\w]|_")
+# One punctuation mark in some eleven tokens, about what English prose has.
+_VOCABULARY: tuple[str, ...] = tuple(f" {word}" for word in WORDS) + (",", ".") * (len(WORDS) // 20)
+_REPEATED = (" the", " same", " words", " again", ",")
+
+
+@lru_cache(maxsize=65_536)
+def _piece_id(piece: str) -> int:
+    return crc32(piece.encode("utf-8", "surrogatepass"))
+
+
+def tokenize(text: str) -> list[int]:
+    """Return the token ids of a text."""
+    return list(map(_piece_id, _PIECE.findall(text)))
+
+
+class ChatTemplate:
+    """Wrap messages as a chat model does: a shared head, a marker around each message, a prompt to answer.
+
+    `overhead_tokens` is what one user message alone is wrapped in; all of it but six tokens is the head.
+    """
+
+    _ROLE = 2  # a marker and the role's name
+    _END = 1
+    _ANSWER = 3
+
+    def __init__(self, overhead_tokens: int) -> None:
+        head = overhead_tokens - self._ROLE - self._END - self._ANSWER
+        if head < 0:
+            raise ValueError("a chat template takes at least six tokens")
+        self._head = [_piece_id(f"<head {index}>") for index in range(head)]
+        self._answer = [_piece_id(f"<answer {index}>") for index in range(self._ANSWER)]
+
+    def apply(self, messages: Iterable[tuple[str, str]]) -> list[int]:
+        """Return the prompt's token ids for (role, text) pairs."""
+        tokens = list(self._head)
+        for role, text in messages:
+            tokens.append(_piece_id("<start>"))
+            tokens.append(_piece_id(f"<role {role}>"))
+            tokens.extend(tokenize(text))
+            tokens.append(_piece_id("<end>"))
+        tokens.extend(self._answer)
+        return tokens
+
+
+def answer_seed(prompt: Sequence[int], salt: int) -> int:
+    """Derive an answer's seed from the prompt and a salt (0 when greedy), the same in every process."""
+    digest = hashlib.blake2b(digest_size=8, salt=salt.to_bytes(16, "little", signed=True))
+    digest.update(b"".join(token.to_bytes(4, "little") for token in prompt))
+    return int.from_bytes(digest.digest(), "little")
+
+
+class Answer:
+    """Produce an answer piece by piece; how it is split does not change the text."""
+
+    __slots__ = ("_count", "_looping", "_random")
+
+    def __init__(self, seed: int, *, looping: bool = False) -> None:
+        self._random = Random(seed)
+        self._looping = looping
+        self._count = 0
+
+    def next(self, tokens: int) -> str:
+        """Return the text of the next `tokens` tokens."""
+        first = self._count
+        self._count += tokens
+        if self._looping:
+            return "".join(_REPEATED[index % len(_REPEATED)] for index in range(first, first + tokens))
+        text = "".join(self._random.choices(_VOCABULARY, k=tokens))
+        return text.lstrip() if first == 0 else text
