@@ -21,18 +21,20 @@ class ClockPair(Struct, frozen=True):
     wall_ns: int
 
 
-class PromptLength(Struct, frozen=True):
-    """State how the prompts' length was reached.
+class PromptLength(Struct, frozen=True, kw_only=True):
+    """State how the prompts' length was reached, and how they can be composed again.
 
-    `method` is `tokenize`, `usage`, `tokenizer.json`, `dataset` or `assumed`; `calibrated_tokens` is the server's
-    count for a prompt of this construction, template included.
+    `method` is `tokenize` or `usage` (the server's own counts), `tokenizer.json`, `dataset` or `assumed`;
+    `calibrated_tokens` is the server's count for prompts of this construction, template and prefix included.
     """
 
-    words: int
-    method: str
-    calibrated_tokens: int | None = None
+    method: Literal["tokenize", "usage", "tokenizer.json", "dataset", "assumed"]
+    words: int = 0
+    letters: int = 0
     prefix_words: int = 0
+    prefix_letters: int = 0
     prefix_tokens: int | None = None
+    calibrated_tokens: int | None = None
 
 
 class Keeping(Struct, frozen=True):

@@ -1,0 +1,1 @@
+"""One trial's life: prompts, flush, readiness, load, drain, measurement, seal."""

@@ -1,0 +1,112 @@
+"""The prompts of one trial: composed, exact or from a file, written to the store before the first request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from nameplate.client.order import Ask
+from nameplate.contract.contract import Contract
+from nameplate.contract.plan import TrialPlan
+from nameplate.evidence.header import PromptLength
+from nameplate.prompts.body import BodyOptions, Message, build_body, prompt_hashes
+from nameplate.prompts.dataset import Dataset
+from nameplate.prompts.exact import LocalTokenizer
+from nameplate.prompts.store import PromptWriter
+from nameplate.prompts.text import PromptKey, compose, shared_prefix
+from nameplate.schedule.stage import stages_of
+
+PHASES = ("warmup", "measured", "ramp")
+
+
+class Prompt(Struct, frozen=True):
+    """Hold one prompt and what is asked of it."""
+
+    content: str | Sequence[Message]
+    user_text: str
+    output_tokens: int
+
+
+class Corpus(Protocol):
+    """Supply prompts of one shape; a pure function of the key."""
+
+    @property
+    def length(self) -> PromptLength: ...
+
+    @property
+    def prefix(self) -> str: ...
+
+    def prompt(self, key: PromptKey) -> Prompt: ...
+
+
+class Composed:
+    """Compose prompts of the calibrated number of words."""
+
+    def __init__(self, nonce: str, length: PromptLength, output_tokens: int) -> None:
+        self.length = length
+        self.prefix = (
+            shared_prefix(nonce, length.prefix_words, length.prefix_letters) if length.prefix_words else ""
+        )
+        self._output_tokens = output_tokens
+
+    def prompt(self, key: PromptKey) -> Prompt:
+        text = self.prefix + compose(key, self.length.words, self.length.letters)
+        return Prompt(text, text, self._output_tokens)
+
+
+class Exact:
+    """Compose prompts of an exact count by a local tokenizer; `tokens` are of the user text alone."""
+
+    def __init__(
+        self, tokenizer: LocalTokenizer, length: PromptLength, tokens: int, output_tokens: int
+    ) -> None:
+        self.length = length
+        self.prefix = ""
+        self._tokenizer = tokenizer
+        self._tokens = tokens
+        self._output_tokens = output_tokens
+
+    def prompt(self, key: PromptKey) -> Prompt:
+        text = self._tokenizer.compose(key, self._tokens)
+        return Prompt(text, text, self._output_tokens)
+
+
+class FromFile:
+    """Hand out the rows of a data set in order, each once in a study."""
+
+    def __init__(self, dataset: Dataset, output_tokens: int) -> None:
+        self.length = PromptLength(method="dataset")
+        self.prefix = ""
+        self._dataset = dataset
+        self._output_tokens = output_tokens
+        self._taken = 0
+
+    def prompt(self, key: PromptKey) -> Prompt:
+        del key
+        self._dataset.require(self._taken + 1)
+        row = self._dataset.row(self._taken)
+        self._taken += 1
+        content, text = row.content, row.user_text
+        if content is None or text is None:
+            raise NotImplementedError
+        return Prompt(content, text, row.output_tokens or self._output_tokens)
+
+
+def write_prompts(path: Path, contract: Contract, plan: TrialPlan, corpus: Corpus) -> tuple[Ask, ...]:
+    """Write every body that the trial can send, by index, and return what their rows will say of them."""
+    options = BodyOptions.of(contract.target, contract.sampling)
+    asks: dict[int, Ask] = {}
+    with PromptWriter(path) as writer:
+        for stage in stages_of(plan):
+            for offset in range(stage.schedule.requests):
+                index = stage.first_index + offset
+                key = PromptKey(contract.nonce, plan.name, plan.attempt, index, stage.name)
+                prompt = corpus.prompt(key)
+                body = build_body(options, prompt.content, prompt.output_tokens, seed=key.seed())
+                hashes = prompt_hashes(prompt.user_text, len(corpus.prefix))
+                asks[index] = Ask(str(plan.shape), prompt.output_tokens, hashes.sha256, hashes.head_sha256)
+                writer.append(index, body, PHASES.index(stage.name))
+    return tuple(asks[index] for index in sorted(asks))
