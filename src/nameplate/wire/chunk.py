@@ -1,84 +1,15 @@
 """Read one JSON document of the chat or completions API: a streamed chunk or a whole answer."""
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
-from nameplate.wire import loose
-from nameplate.wire.events import Channel, Event, Finish, Output, StreamError, Usage
+from nameplate.wire import loose, schema
+from nameplate.wire.events import Channel, Event, Finish, Output, Usage
 
 Api: TypeAlias = Literal["chat", "completions"]
 
-
-class _Struct(msgspec.Struct, gc=False):
-    pass
-
-
-class _Function(_Struct):
-    name: str | None = None
-    arguments: str | None = None
-
-
-class _ToolCall(_Struct):
-    function: _Function | None = None
-
-
-class _Delta(_Struct):
-    content: str | None = None
-    reasoning: str | None = None
-    reasoning_content: str | None = None
-    refusal: str | None = None
-    tool_calls: list[_ToolCall] | None = None
-    function_call: _Function | None = None
-
-
-class _Details(_Struct):
-    cached_tokens: int | None = None
-    reasoning_tokens: int | None = None
-
-
-class _Usage(_Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _Details | None = None
-    completion_tokens_details: _Details | None = None
-    # Beside the details: Moonshot and SGLang name them at the top, DeepSeek has its own word.
-    cached_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    prompt_cache_hit_tokens: int | None = None
-
-
-class _Timings(_Struct):
-    """llama.cpp's counts: ``prompt_n`` are the prompt tokens that were not cached."""
-
-    prompt_n: int | None = None
-    predicted_n: int | None = None
-    cache_n: int | None = None
-
-
-class _Choice(_Struct):
-    delta: _Delta | None = None
-    message: _Delta | None = None
-    text: str | None = None
-    finish_reason: str | None = None
-    usage: _Usage | None = None
-    error: Any = None
-
-
-class _Extension(_Struct):
-    usage: _Usage | None = None
-
-
-class _Chunk(_Struct):
-    choices: list[_Choice] | None = None
-    usage: _Usage | None = None
-    timings: _Timings | None = None
-    x_groq: _Extension | None = None
-    error: Any = None
-
-
-_decode = msgspec.json.Decoder(_Chunk).decode
-_COUNTS_NOTHING = _Details()
+_COUNTS_NOTHING = schema.Details()
 # An enum's members are looked up through its metaclass each time, which the hot path feels.
 _CONTENT = Channel.content
 _REASONING = Channel.reasoning
@@ -111,7 +42,7 @@ class ChunkReader:
         bytes are not one JSON object.
         """
         try:
-            chunk = _decode(data)
+            chunk = schema.decode(data)
         except (msgspec.MsgspecError, RecursionError, ValueError):
             self._read_loose(data, events, whole)
             return
@@ -151,7 +82,9 @@ class ChunkReader:
         self.documents += 1
         self._events(chunk, events, whole)
 
-    def _ordinary(self, channel: Channel, text: str, usage: _Usage | None, events: list[Event]) -> None:
+    def _ordinary(
+        self, channel: Channel, text: str, usage: schema.UsagePart | None, events: list[Event]
+    ) -> None:
         self.documents += 1
         self._had_output = True
         if usage is None:
@@ -178,9 +111,9 @@ class ChunkReader:
             events.append(loose.describe_error(document))
             return
         self.documents += 1
-        self._events(_loose_chunk(document, self.warnings), events, whole)
+        self._events(schema.from_document(document, self.warnings), events, whole)
 
-    def _read_bare(self, data: bytes, chunk: _Chunk, events: list[Event]) -> None:
+    def _read_bare(self, data: bytes, chunk: schema.Chunk, events: list[Event]) -> None:
         if chunk.choices is None and chunk.x_groq is None:
             document = loose.parse(data)
             if loose.is_error(document):
@@ -189,7 +122,7 @@ class ChunkReader:
         self.documents += 1
         self._events(chunk, events, False)
 
-    def _events(self, chunk: _Chunk, events: list[Event], whole: bool) -> None:
+    def _events(self, chunk: schema.Chunk, events: list[Event], whole: bool) -> None:
         usage = chunk.usage
         if usage is None and chunk.x_groq is not None:
             usage = chunk.x_groq.usage
@@ -220,7 +153,7 @@ class ChunkReader:
         if chunk.error:
             events.append(loose.describe_error({"error": chunk.error}))
 
-    def _outputs(self, choice: _Choice, whole: bool, outputs: list[Output]) -> None:
+    def _outputs(self, choice: schema.Choice, whole: bool, outputs: list[Output]) -> None:
         delta = choice.delta
         if choice.text and (delta is None or self._api == "completions"):
             outputs.append(Output(_CONTENT, choice.text, None, bool(outputs)))
@@ -256,7 +189,7 @@ class ChunkReader:
         self._counted = completion
         return rise
 
-    def _usage(self, usage: _Usage | None, timings: _Timings | None) -> Usage | None:
+    def _usage(self, usage: schema.UsagePart | None, timings: schema.Timings | None) -> Usage | None:
         prompt = completion = cached = reasoning = None
         if usage is not None:
             prompt = usage.prompt_tokens
@@ -286,127 +219,3 @@ class ChunkReader:
         if prompt is None and completion is None and cached is None and reasoning is None:
             return None
         return Usage(prompt, completion, cached, reasoning)
-
-
-def _text(value: Any) -> str | None:
-    """Return the text of a string, or of a list of parts, one level of lists inside a part included."""
-    if isinstance(value, str):
-        return loose.clean(value)
-    if isinstance(value, list):
-        return "".join(_part(part) for part in value)
-    return None
-
-
-def _part(part: Any, deep: bool = True) -> str:
-    if isinstance(part, str):
-        return loose.clean(part)
-    if isinstance(part, dict):
-        for key in ("text", "content", "refusal"):
-            if isinstance(part.get(key), str):
-                return loose.clean(part[key])
-        inner = part.get("thinking")
-        if isinstance(inner, str):
-            return loose.clean(inner)
-        if deep and isinstance(inner, list):
-            return "".join(_part(each, False) for each in inner)
-    return ""
-
-
-def _is_thinking(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") in ("thinking", "reasoning")
-
-
-def _loose_function(value: Any) -> _Function | None:
-    if not isinstance(value, dict):
-        return None
-    arguments = value.get("arguments")
-    if isinstance(arguments, dict | list) and arguments:
-        arguments = msgspec.json.encode(arguments).decode()
-    return _Function(_text(value.get("name")), _text(arguments))
-
-
-def _loose_delta(value: Any) -> _Delta | None:
-    if not isinstance(value, dict):
-        return None
-    content = value.get("content")
-    thinking: list[Any] = []
-    if isinstance(content, list):
-        thinking = [part for part in content if _is_thinking(part)]
-        content = [part for part in content if not _is_thinking(part)]
-    calls = value.get("tool_calls")
-    if isinstance(calls, dict):
-        calls = [calls]
-    return _Delta(
-        content=_text(content),
-        reasoning=_text(value.get("reasoning")) or _text(thinking),
-        reasoning_content=_text(value.get("reasoning_content")),
-        refusal=_text(value.get("refusal")),
-        tool_calls=[
-            _ToolCall(_loose_function(call.get("function"))) for call in calls if isinstance(call, dict)
-        ]
-        if isinstance(calls, list)
-        else None,
-        function_call=_loose_function(value.get("function_call")),
-    )
-
-
-def _loose_usage(value: Any, warnings: set[str]) -> _Usage | None:
-    if not isinstance(value, dict):
-        return None
-
-    def number(source: Any, key: str) -> int | None:
-        raw = source.get(key) if isinstance(source, dict) else None
-        found = loose.count(raw)
-        if raw is not None and found is None:
-            warnings.add("bad_usage")
-        return found
-
-    prompt_details = value.get("prompt_tokens_details")
-    completion_details = value.get("completion_tokens_details")
-    return _Usage(
-        prompt_tokens=number(value, "prompt_tokens"),
-        completion_tokens=number(value, "completion_tokens"),
-        prompt_tokens_details=_Details(cached_tokens=number(prompt_details, "cached_tokens")),
-        completion_tokens_details=_Details(reasoning_tokens=number(completion_details, "reasoning_tokens")),
-        cached_tokens=number(value, "cached_tokens"),
-        reasoning_tokens=number(value, "reasoning_tokens"),
-        prompt_cache_hit_tokens=number(value, "prompt_cache_hit_tokens"),
-    )
-
-
-def _loose_choice(value: Any, warnings: set[str]) -> _Choice:
-    if not isinstance(value, dict):
-        return _Choice()
-    reason = value.get("finish_reason")
-    if isinstance(reason, dict):
-        reason = reason.get("type")
-    return _Choice(
-        delta=_loose_delta(value.get("delta")),
-        message=_loose_delta(value.get("message")),
-        text=_text(value.get("text")),
-        finish_reason=loose.clean(reason) if isinstance(reason, str) else None,
-        usage=_loose_usage(value.get("usage"), warnings),
-        error=value.get("error"),
-    )
-
-
-def _loose_chunk(document: dict[str, Any], warnings: set[str]) -> _Chunk:
-    choices = document.get("choices")
-    timings = document.get("timings")
-    extension = document.get("x_groq")
-    return _Chunk(
-        choices=[_loose_choice(choice, warnings) for choice in choices]
-        if isinstance(choices, list)
-        else None,
-        usage=_loose_usage(document.get("usage"), warnings),
-        timings=_Timings(*(loose.count(timings.get(key)) for key in ("prompt_n", "predicted_n", "cache_n")))
-        if isinstance(timings, dict)
-        else None,
-        x_groq=_Extension(_loose_usage(extension.get("usage"), warnings))
-        if isinstance(extension, dict)
-        else None,
-        error=document.get("error"),
-    )
-
-
-__all__ = ["Api", "ChunkReader", "StreamError"]
