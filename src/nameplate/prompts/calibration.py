@@ -130,6 +130,7 @@ def calibrate(
     trial: str = "",
     first_index: int = 0,
     prefix: str = "",
+    prefix_tokens: int | None = None,
     previous: Calibrated | None = None,
     tolerance_tokens: int = TOLERANCE_TOKENS,
     max_asks: int = MAXIMUM_ASKS,
@@ -137,19 +138,20 @@ def calibrate(
     """Find the length of a composed text for which the server counts `target_tokens`, template and prefix included.
 
     Send the count to each yielded ask, or None where the server tells none. `first_index` keeps the prompts of
-    several calibrations apart; `previous` is an earlier result on this server, and saves asks.
+    several calibrations apart. `prefix` is a shared prefix and `prefix_tokens` what that was measured to cost;
+    `previous` is an earlier result on this server without a prefix, and saves asks.
     """
 
     def ask(number: int, words: int, letters: int, purpose: Literal["length", "spread"]) -> Ask:
         key = PromptKey(nonce, trial, 0, first_index + number, CALIBRATION_PHASE)
         return Ask(key, words, letters, prefix + compose(key, words, letters), purpose)
 
-    known = 0
-    if prefix:
-        known = round(
-            len(prefix.split()) * (previous.tokens_per_word if previous else DEFAULT_TOKENS_PER_WORD)
-        )
-    return (yield from _search(target_tokens, known, ask, previous, tolerance_tokens, max_asks))
+    ratio = previous.tokens_per_word if previous else DEFAULT_TOKENS_PER_WORD
+    shared = round(len(prefix.split()) * ratio) if prefix_tokens is None else prefix_tokens
+    result = yield from _search(
+        target_tokens - shared, ask, previous, tolerance_tokens, max_asks, offset=shared
+    )
+    return _shifted(result, shared)
 
 
 def calibrate_prefix(
@@ -171,7 +173,7 @@ def calibrate_prefix(
     tail = compose(key, TAIL_WORDS)
     alone = yield Ask(key, TAIL_WORDS, 0, tail, "tail")
     if alone is None:
-        return _assumed(target_tokens, previous, 0)
+        return _assumed(target_tokens, previous)
 
     def ask(number: int, words: int, letters: int, purpose: Literal["length", "spread"]) -> Ask:
         of_ask = PromptKey(nonce, trial, 0, first_index + 1 + number, CALIBRATION_PHASE)
@@ -179,27 +181,27 @@ def calibrate_prefix(
         return Ask(of_ask, words, letters, text, purpose)
 
     tolerance = max(TOLERANCE_TOKENS, block_tokens // 2)
-    result = yield from _search(target_tokens, 0, ask, previous, tolerance, max_asks - 1, offset=alone)
+    result = yield from _search(target_tokens, ask, previous, tolerance, max_asks - 1, offset=alone)
     return msgspec.structs.replace(result, template_tokens=None) if isinstance(result, Calibrated) else result
 
 
 def _search(
     target: int,
-    known: int,
     ask: Callable[[int, int, int, Literal["length", "spread"]], Ask],
     previous: Calibrated | None,
     tolerance: int,
     max_asks: int,
     offset: int = 0,
 ) -> Calibration:
+    """Search; `offset` is what is counted beside the text that is varied, and `target` is without it."""
     counts: list[Count] = []
-    words, letters = _first(target - known, previous), 0
+    words, letters = _first(target, previous), 0
     purpose: Literal["length", "spread"] = "length"
     for number in range(max_asks):
         reply = yield ask(number, words, letters, purpose)
         if reply is None or reply <= 0:
             if not counts:
-                return _assumed(target - known, previous, target)
+                return _assumed(target, previous)
             continue
         counts.append(Count(words, letters, reply - offset))
         best = _best(counts, target)
@@ -214,7 +216,7 @@ def _search(
         words, letters = _next(counts, target)
         purpose = "length"
     best = _best(counts, target)
-    if abs(best.tokens - target) > max(8, tolerance, target // 200):
+    if abs(best.tokens - target) > max(8, 2 * tolerance, target // 200):
         return Uncalibrated("not_converged", target, None, tuple(counts))
     template = _template(counts)
     slope = _slope(counts, best)
@@ -230,6 +232,17 @@ def _search(
         source="counted",
         counts=tuple(counts),
     )
+
+
+def _shifted(result: Calibrated | Uncalibrated, shared: int) -> Calibrated | Uncalibrated:
+    """Put the shared part back into every number."""
+    counts = tuple(Count(count.words, count.letters, count.tokens + shared) for count in result.counts)
+    target = result.target_tokens + shared
+    if isinstance(result, Uncalibrated):
+        floor = None if result.floor_tokens is None else result.floor_tokens + shared
+        return Uncalibrated(result.reason, target, floor, counts)
+    measured = None if result.measured_tokens is None else result.measured_tokens + shared
+    return msgspec.structs.replace(result, target_tokens=target, measured_tokens=measured, counts=counts)
 
 
 def _clamp(words: int) -> int:
@@ -304,15 +317,15 @@ def _expected_spread(words: int, slope: float) -> int:
     return math.ceil(4 * 0.3 * max(slope - 1.0, 0.0) * math.sqrt(leading_choices(words)) + 0.5)
 
 
-def _assumed(target: int, previous: Calibrated | None, asked: int) -> Calibrated:
+def _assumed(target: int, previous: Calibrated | None) -> Calibrated:
     ratio = previous.tokens_per_word if previous else DEFAULT_TOKENS_PER_WORD
     return Calibrated(
         words=_clamp(round((target - ASSUMED_TEMPLATE_TOKENS) / ratio)),
         letters=0,
-        target_tokens=asked or target,
+        target_tokens=target,
         measured_tokens=None,
         template_tokens=None,
         tokens_per_word=ratio,
-        spread_tokens=math.ceil(2 * ASSUMED_ERROR * (asked or target)),
+        spread_tokens=math.ceil(2 * ASSUMED_ERROR * max(target, 0)),
         source="assumed",
     )

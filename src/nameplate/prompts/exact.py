@@ -99,14 +99,15 @@ class LocalTokenizer:
 
     def _with_letters(self, key: PromptKey, words: int, tokens: int) -> str | None:
         letters, tried = 0, set[int]()
-        while 0 <= letters <= MAXIMUM_LETTERS and letters not in tried:
+        while letters not in tried:
             tried.add(letters)
             text = compose(key, words, letters)
             gap = tokens - self.count(text)
             if gap == 0:
                 return text
             # A letter costs one token, or two where the vocabulary is bytes: then half the gap is right.
-            letters += gap if len(tried) % 2 else (1 if gap > 0 else -1) * max(1, abs(gap) // 2)
+            step = gap if len(tried) % 2 else math.copysign(max(1, abs(gap) // 2), gap)
+            letters = min(max(letters + int(step), 0), MAXIMUM_LETTERS)
         return None
 
 
