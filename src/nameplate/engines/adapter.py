@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Struct
 
+from nameplate.contract.errors import ServerError
 from nameplate.contract.identity import Fact, Identity
 from nameplate.contract.target import Target
 from nameplate.engines.answers import facts, json_object
@@ -15,7 +16,7 @@ from nameplate.engines.clock import Clock
 from nameplate.engines.failures import TransportError
 from nameplate.engines.metrics import TABLES, MetricsTable
 from nameplate.engines.models import ServedModel, list_models, models_path
-from nameplate.engines.page import complaint_about, read_state
+from nameplate.engines.page import read_state
 from nameplate.engines.state import ServerState
 from nameplate.engines.transport import Reply, Transport
 
@@ -38,25 +39,32 @@ class TokenCount(Struct, frozen=True):
 class Adapter:
     """Speak to one server whose engine is `name`; the base knows only what OpenAI's API tells.
 
-    Nothing here raises for an answer that is missing or odd: it is unknown. ServerError comes from the transport
-    alone, and only where the whole call depends on one answer.
+    Nothing here raises for an answer that is missing, late or odd: it is unknown. Only `served_models` raises
+    ServerError, in the words of `models.py`.
     """
 
     name: ClassVar[str] = "generic"
     flush_path: ClassVar[str | None] = None
     how_to_enable: ClassVar[Mapping[str, str]] = {}
 
-    def __init__(self, transport: Transport, target: Target, clock: Clock, detected_by: str = "") -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        target: Target,
+        clock: Clock,
+        detected_by: str = "",
+        metrics_path: str | None = None,
+    ) -> None:
         self.transport = transport
         self.target = target
         self.clock = clock
         self.detected_by = detected_by
-        self._metrics_path: str | None = None
+        self._metrics_path = metrics_path
 
     # -- what it is
 
     def served_models(self) -> tuple[ServedModel, ...]:
-        """Return the model list; empty where the server has none."""
+        """Return the model list; empty where the server has none; ServerError where it does not answer."""
         return list_models(self.transport, self.target) or ()
 
     def identity(self) -> Identity:
@@ -65,7 +73,11 @@ class Adapter:
 
     def _model_facts(self) -> dict[str, Fact]:
         path = models_path(self.target)
-        for model in self.served_models():
+        try:
+            models = self.served_models()
+        except ServerError:
+            return {}
+        for model in models:
             if model.id == self.target.model or not self.target.model:
                 return facts(
                     path,
@@ -99,9 +111,7 @@ class Adapter:
 
     @property
     def metrics_path(self) -> str | None:
-        """Return the page's path on the wire: the one that last answered, else the first to try."""
-        if self._metrics_path is None and self.table is not None:
-            return self.target.base_path + self.table.paths[0]
+        """Return the path on the wire of the page that answered `state`; None until one did."""
         return self._metrics_path
 
     def state(self) -> ServerState:
@@ -190,14 +200,3 @@ class Adapter:
             return FlushReply(True, success, f"{said}, success {str(success).lower()}")
         detail = f": {reply.excerpt(120)}" if reply.body else ""
         return FlushReply(True, reply.ok, said + detail)
-
-
-def metrics_complaint(adapter: Adapter) -> str | None:
-    """Say why there is no metrics page, or None where there is one."""
-    path = adapter.metrics_path
-    if path is None:
-        return "not known for this engine"
-    try:
-        return complaint_about(adapter.transport.fetch("GET", path))
-    except TransportError as error:
-        return error.what

@@ -56,9 +56,11 @@ def detect(transport: Transport, target: Target, clock: Clock | None = None) -> 
     return ADAPTERS[name](transport, chosen, clock or SystemClock(), source)
 
 
-def adapter_named(name: str, transport: Transport, target: Target, clock: Clock | None = None) -> Adapter:
-    """Return the adapter of an engine that is known already; generic for a name that is not."""
-    return ADAPTERS.get(name, GenericAdapter)(transport, target, clock or SystemClock(), "named before")
+def adapter_named(
+    name: str, transport: Transport, target: Target, clock: Clock, metrics_path: str | None = None
+) -> Adapter:
+    """Return the adapter of an engine that was detected before; generic for a name that is not known."""
+    return ADAPTERS.get(name, GenericAdapter)(transport, target, clock, "detected before", metrics_path)
 
 
 def _engine(transport: Transport, target: Target, models: tuple[ServedModel, ...]) -> tuple[str, str]:
