@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from nameplate.prompts import vocabulary
+from nameplate.prompts.tests.tokens import additive
 from nameplate.prompts.text import (
     HEAD_WORDS,
     LEAD_WORDS,
@@ -23,7 +24,6 @@ from nameplate.prompts.text import (
     leading_choices,
     shared_prefix,
 )
-from nameplate.prompts.tests.tokens import additive
 
 names = st.text(max_size=12)
 keys = st.builds(
@@ -86,7 +86,9 @@ def test_phases_of_one_trial_are_disjoint() -> None:
 @pytest.mark.parametrize("words", [MINIMUM_WORDS, 41, 200, 2_600])
 def test_a_prefix_cache_finds_next_to_nothing(words: int) -> None:
     """Among 1,500 prompts hardly two share three first words, and none shares six: far less than any block."""
-    openings = [tuple(compose(key_of(index), words).split()[:6]) for index in range(1_500 if words < 100 else 200)]
+    openings = [
+        tuple(compose(key_of(index), words).split()[:6]) for index in range(1_500 if words < 100 else 200)
+    ]
     assert len(set(openings)) == len(openings)
     assert sum(count - 1 for count in Counter(opening[:3] for opening in openings).values()) <= 2
 
@@ -103,7 +105,9 @@ def test_a_text_is_a_function_of_its_key_in_every_process() -> None:
         "from nameplate.prompts.text import *; import sys;"
         "sys.stdout.write(compose(PromptKey('n', 't', 1, 2, 'warm-up'), 500, 3))"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env={"PYTHONHASHSEED": "7"})
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, env={"PYTHONHASHSEED": "7"}
+    )
     assert run.stdout.decode() == compose(PromptKey("n", "t", 1, 2, "warm-up"), 500, 3)
 
 
@@ -150,7 +154,9 @@ def test_a_real_tokenizer_agrees(bpe: Tokenizer) -> None:
 
 def test_the_text_does_not_repeat_itself() -> None:
     """No sentence of a long text occurs twice, so that a model has no reason to loop."""
-    sentences = [part.strip() for part in compose(key_of(0), 7_000).replace("\n", " ").split(".") if part.strip()]
+    sentences = [
+        part.strip() for part in compose(key_of(0), 7_000).replace("\n", " ").split(".") if part.strip()
+    ]
     repeats = len(sentences) - len(set(sentences))
     assert repeats <= len(sentences) // 100
 
@@ -166,7 +172,9 @@ def test_the_lists_make_whole_periods() -> None:
     assert LEAD_WORDS < HEAD_WORDS
 
 
-@pytest.mark.parametrize(("words", "letters"), [(MINIMUM_WORDS - 1, 0), (-1, 0), (10**9, 0), (50, -1), (50, 27)])
+@pytest.mark.parametrize(
+    ("words", "letters"), [(MINIMUM_WORDS - 1, 0), (-1, 0), (10**9, 0), (50, -1), (50, 27)]
+)
 def test_impossible_lengths_are_refused(words: int, letters: int) -> None:
     """Lengths that would not be unique, or would fill the memory, are refused."""
     with pytest.raises(ValueError):
