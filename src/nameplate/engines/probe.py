@@ -228,19 +228,19 @@ class Probe:
         context = identity.integer("context_limit_tokens")
         if context is not None:
             words = max(_SHORT_WORDS, min(words, context // 3))
-        options = BodyOptions.of(self.adapter.target, Sampling(self._sampling.temperature, ignore_eos=False))
+        options = structs.replace(BodyOptions.of(self.adapter.target, self._plain), limit_field=limit_field)
         other, repeated = (build_body(options, self._text(words), 1) for _ in range(2))
         first = read_cache(self.adapter, other, limit_ns=self._idle_limit_ns)
         self._keep("template floor, first", other, first.asked)
         second = read_cache(self.adapter, repeated, limit_ns=self._idle_limit_ns)
         self._keep("template floor, second", repeated, second.asked)
         floor = second.usage_tokens if second.usage_tokens is not None else second.counter_tokens
-        proof = prove_flush(self.adapter, repeated, floor_tokens=floor or 0, limit_ns=self._idle_limit_ns)
-        for number, reading in enumerate(proof.readings):
-            self._keep(
-                f"flush, P {('again', 'a third time', 'after the flush')[number]}", repeated, reading.asked
-            )
-        reports = self._cache_facts(floor, (first, second, *proof.readings))
+        proof = prove_flush(
+            self.adapter, repeated, first=second, floor_tokens=floor or 0, limit_ns=self._idle_limit_ns
+        )
+        for purpose, reading in zip(_PROOF_PURPOSES, proof.readings[1:], strict=False):
+            self._keep(purpose, repeated, reading.asked)
+        reports = self._cache_facts(floor, (first, *proof.readings))
         flush: Mapping[str, Status] = {
             "proven": "yes",
             "accepted_unproven": "unknown",
