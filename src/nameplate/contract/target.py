@@ -17,7 +17,7 @@ class Target(Struct, frozen=True):
     """Hold one server's address and dialect. Secrets are not part of it: see `Credentials`.
 
     `base_path` is what stands before `/v1` (often empty). `stream_usage` and `continuous_usage` say which
-    `stream_options` the server was found to accept. `ca_file` and `insecure` concern TLS only.
+    `stream_options` the server was found to accept, `limit_field` under which name it honours the output length. `ca_file` and `insecure` concern TLS only.
     """
 
     scheme: Literal["http", "https"]
@@ -28,6 +28,7 @@ class Target(Struct, frozen=True):
     model: str = ""
     stream_usage: bool = True
     continuous_usage: bool = False
+    limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     ca_file: str | None = None
     insecure: bool = False
     extra_body: dict[str, Any] = field(default_factory=dict)

@@ -52,6 +52,7 @@ class BodyOptions(msgspec.Struct, frozen=True):
             sampling=sampling,
             usage=target.stream_usage,
             continuous_usage=target.continuous_usage,
+            limit_field=target.limit_field,
             extra=target.extra_body,
         )
 

@@ -266,12 +266,17 @@ def _best(counts: list[Count], target: int) -> Count:
     return min(means, key=lambda mean: abs(mean.tokens - target))
 
 
-def _slope(counts: list[Count], near: Count) -> float:
-    """Estimate tokens a word between `near` and the count farthest from it, else from `near` alone.
+def _slope(counts: list[Count], near: Count, target: int | None = None) -> float:
+    """Estimate tokens a word between `near` and another count, else from `near` alone.
 
-    Two counts close together tell nothing: the head's few free words would pass for the difference.
+    The other is the nearest beyond the target, where there is one, for a vocabulary may know the words at the end
+    less well than the rest; else the farthest. Two counts close together tell nothing: the head's few free words
+    would pass for the difference.
     """
     far = max(counts, key=lambda c: abs(c.words - near.words))
+    if target is not None:
+        beyond = [c for c in counts if (c.tokens - target) * (near.tokens - target) < 0]
+        far = min(beyond, key=lambda c: abs(c.words - near.words), default=far)
     if abs(far.words - near.words) >= max(12, near.words // 8):
         slope = ((near.tokens - near.letters) - (far.tokens - far.letters)) / (near.words - far.words)
     else:
@@ -281,7 +286,7 @@ def _slope(counts: list[Count], near: Count) -> float:
 
 def _next(counts: list[Count], target: int) -> tuple[int, int]:
     near = _best(counts, target)
-    slope = _slope(counts, near)
+    slope = _slope(counts, near, target)
     gap = target - near.tokens
     one_length = len({count.words for count in counts}) == 1
     if one_length and gap > 2 * PERIOD_WORDS * slope:

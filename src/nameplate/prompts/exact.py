@@ -19,7 +19,7 @@ from nameplate.prompts.text import (
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_COARSE_STEPS: Final = 6
+_COARSE_STEPS: Final = 12
 _FINE_WORDS: Final = 12
 """So many lengths just below the wanted one are tried, each with all numbers of letters that could fit."""
 
@@ -87,15 +87,25 @@ class LocalTokenizer:
         known = self._known_words.get(tokens)
         if known is not None:
             return known
-        words = _clamp(int(tokens / self._tokens_per_word))
+        words = _clamp(round(tokens / self._tokens_per_word))
+        low, high = (0, 0), (MAXIMUM_WORDS, 0)
         for _ in range(_COARSE_STEPS):
             cost = self.count(compose(key, words))
-            self._tokens_per_word = max(cost / words, 0.1)
-            gap = tokens - cost
-            if 0 <= gap < MAXIMUM_LETTERS // 2:
+            if cost <= tokens:
+                low = max(low, (words, cost))
+            else:
+                high = min(high, (words, cost))
+            if tokens - MAXIMUM_LETTERS // 2 < low[1] or high[0] - low[0] <= 1:
                 break
-            words = _clamp(words + math.floor((gap - 1) / self._tokens_per_word))
-        return words
+            # Before the length is enclosed the ratio leads there; then only what is enclosed counts, for the words
+            # that are added last may cost more than the average.
+            enclosed = low[1] and high[1]
+            slope = (high[1] - low[1]) / (high[0] - low[0]) if enclosed else max(cost / words, 0.1)
+            base, base_cost = low if low[1] else (words, cost)
+            step = math.floor((tokens - 1 - base_cost) / slope)
+            words = _clamp(min(max(base + step, low[0] + 1), high[0] - 1))
+            self._tokens_per_word = max(cost / words, 0.1)
+        return low[0] or MINIMUM_WORDS
 
     def _with_letters(self, key: PromptKey, words: int, tokens: int) -> str | None:
         letters, tried = 0, set[int]()

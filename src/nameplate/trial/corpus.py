@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from nameplate.contract.contract import Contract
 from nameplate.contract.plan import TrialPlan
 from nameplate.evidence.header import PromptLength
 from nameplate.prompts.body import BodyOptions, Message, build_body, prompt_hashes
+from nameplate.prompts.calibration import Calibrated
 from nameplate.prompts.dataset import Dataset
 from nameplate.prompts.exact import LocalTokenizer
 from nameplate.prompts.store import PromptWriter
@@ -75,24 +76,30 @@ class Exact:
 
 
 class FromFile:
-    """Hand out the rows of a data set in order, each once in a study."""
+    """Hand out the rows of a data set in order, each once in a study; rows that are lengths only are composed."""
 
-    def __init__(self, dataset: Dataset, output_tokens: int) -> None:
+    def __init__(self, dataset: Dataset, output_tokens: int, calibrated: Callable[[int], Calibrated]) -> None:
         self.length = PromptLength(method="dataset")
         self.prefix = ""
         self._dataset = dataset
         self._output_tokens = output_tokens
+        self._calibrated = calibrated
+        self._calibration: Calibrated | None = None
         self._taken = 0
 
     def prompt(self, key: PromptKey) -> Prompt:
-        del key
         self._dataset.require(self._taken + 1)
         row = self._dataset.row(self._taken)
         self._taken += 1
+        output_tokens = row.output_tokens or self._output_tokens
         content, text = row.content, row.user_text
         if content is None or text is None:
-            raise NotImplementedError
-        return Prompt(content, text, row.output_tokens or self._output_tokens)
+            assert row.input_tokens is not None
+            if self._calibration is None:
+                self._calibration = self._calibrated(row.input_tokens)
+            text = compose(key, self._calibration.words_for(row.input_tokens))
+            content = text
+        return Prompt(content, text, output_tokens)
 
 
 def write_prompts(path: Path, contract: Contract, plan: TrialPlan, corpus: Corpus) -> tuple[Ask, ...]:

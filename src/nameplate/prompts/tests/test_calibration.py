@@ -59,12 +59,12 @@ def reached(result: Calibrated, count: Counter, prefix: str = "") -> list[int]:
 @settings(max_examples=30, deadline=None)
 @given(st.integers(100, 12_000), st.integers(0, 60), st.text(max_size=4))
 def test_a_large_vocabulary_is_met_exactly(target: int, template: int, salt: str) -> None:
-    """Where words cost one token, the count is met within two tokens in four asks at most, by every prompt."""
+    """Where words cost one token, the count is met within two tokens by every prompt; in four asks unless the prompt is short."""
     count = server(additive(salt), template)
     outcome, asks = drive(calibrate(target, nonce="n"), count)
     result = found(outcome)
     assert all(abs(tokens - target) <= 2 for tokens in reached(result, count))
-    assert len(asks) <= 4
+    assert len(asks) <= (4 if target > 500 else 5)
 
 
 @settings(max_examples=30, deadline=None)
