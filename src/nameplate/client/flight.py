@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from array import array
-
 from nameplate.contract.target import Api
 from nameplate.evidence.rows import Phase, RequestRow
+from nameplate.evidence.timeline import Timeline
 from nameplate.wire.http import ResponseReader
 from nameplate.wire.tally import Tally
 
@@ -98,8 +97,8 @@ class Flight:
             worker=worker,
         )
 
-    def timeline(self) -> tuple[array[int], array[int] | None]:
-        """Return the times of the output events, and their tokens where the server counted every one."""
+    def timeline(self) -> Timeline:
+        """Return when each output event came, with its tokens where the server counted every one."""
         times, tokens = self.tally.output_times_ns, self.tally.output_event_tokens
         assert times is not None and tokens is not None
-        return times, None if -1 in tokens else array("i", tokens)
+        return Timeline.of(self.index, times, tokens)

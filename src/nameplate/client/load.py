@@ -41,6 +41,12 @@ _RECORD_OF_ENDING = {
 }
 
 
+def _payload(ending: Ending, detail: str) -> bytes:
+    """Return what a record says beside its kind: which deadline it was, and the error in words."""
+    named = f"{ending.value}: {detail}" if ending.value.startswith("deadline_") else detail
+    return named.encode("utf-8", "replace")[:500]
+
+
 class Counter(Protocol):
     """Hand out each index of a stage once, to one worker or to several."""
 
@@ -328,8 +334,7 @@ class Load:
         if not flight.told_first_output and flight.tally.first_output_ns is not None:
             self._tell_first_output(flight)
         row = flight.row(self._order.worker)
-        times, tokens = flight.timeline()
-        self._recorder.timeline(timeline.pack(timeline.Timeline(flight.index, times, tokens)))
+        self._recorder.timeline(timeline.pack(flight.timeline()))
         self._recorder.row(self._encode(row) + b"\n")
         self._rows.append(row)
 

@@ -15,7 +15,10 @@ _CHUNK = 1 << 20
 
 # Level 1: a stream's chunks compress 14:1 at it already, and the level above costs half as much time again.
 # The checksum makes damage inside a frame visible.
-_OPTIONS = {int(zstd.CompressionParameter.compression_level): 1, int(zstd.CompressionParameter.checksum_flag): 1}
+_OPTIONS = {
+    int(zstd.CompressionParameter.compression_level): 1,
+    int(zstd.CompressionParameter.checksum_flag): 1,
+}
 
 
 class FrameFile:

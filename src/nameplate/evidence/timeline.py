@@ -24,6 +24,11 @@ class Timeline(Struct, frozen=True):
     times_ns: array[int]
     tokens: array[int] | None = None
 
+    @classmethod
+    def of(cls, index: int, times_ns: array[int], tokens: array[int]) -> Timeline:
+        """Build from a tally's arrays, where -1 is an event without a count; counts must be whole to be kept."""
+        return cls(index, times_ns, None if -1 in tokens else array("i", tokens))
+
 
 def _little(values: array[int]) -> array[int]:
     if sys.byteorder == "big":

@@ -1,0 +1,176 @@
+"""A trial's evidence as values, read from its directory: what a trial seals by and what `verify` starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+from msgspec import structs
+
+from nameplate.contract.errors import EvidenceError
+from nameplate.contract.identity import Identity
+from nameplate.engines.state import ServerSample
+from nameplate.evidence import layout
+from nameplate.evidence.header import TrialHeader
+from nameplate.evidence.journal import JournalEntry
+from nameplate.evidence.reader import TrialReader
+from nameplate.evidence.records import Kind, Record
+from nameplate.evidence.rows import RequestRow
+from nameplate.evidence.timeline import Timeline
+from nameplate.measure.rebuild import PromptFacts, rebuild
+from nameplate.measure.trial_evidence import TrialEvidence
+from nameplate.prompts.body import prompt_hashes, user_text_of
+from nameplate.prompts.store import PromptStore
+from nameplate.prompts.text import shared_prefix
+
+# Entries of a trial's journal that its result depends on.
+STARTED, ENDED, INTERRUPTED = "trial_started", "trial_ended", "interrupted"
+IDLE, IDENTITY = "idle", "identity"
+
+
+def load_evidence(directory: Path) -> TrialEvidence:
+    """Read a trial's files; EvidenceError where it is none.
+
+    A request that was sent and has no row (the client was killed) gets the row that its raw reads give: unfinished.
+    """
+    reader = TrialReader(directory)
+    header = reader.header()
+    rows = {row.index: row for row in reader.rows()}
+    journal = reader.journal()
+    reads = _Reads(header, rows)
+    try:
+        for record in reader.records():
+            reads.take(record)
+    except ValueError as error:
+        reader.torn.append(f"{layout.READS} is damaged: {error}")
+    timelines = {timeline.index: timeline for timeline in _tolerant(reader)}
+    orphans = sorted(reads.started - rows.keys())
+    if orphans:
+        prompts = read_prompts(reader, header, orphans)
+        wanted = set(orphans)
+        records = (record for record in reader.records() if record.request in wanted)
+        for rebuilt in rebuild(records, header.plan, header.contract.target.api, prompts, {}):
+            rows[rebuilt.row.index] = rebuilt.row
+            timelines[rebuilt.row.index] = rebuilt.timeline
+    return TrialEvidence(
+        contract=header.contract,
+        plan=header.plan,
+        clock=header.clock,
+        rows=[rows[index] for index in sorted(rows)],
+        timelines=[timelines[index] for index in sorted(timelines)],
+        since_empty_ns=reads.since_empty_ns,
+        reads=reads.count,
+        user_stamped_reads=reads.user_stamped,
+        samples=reader.lines(layout.SERVER, ServerSample),
+        idle_before=_idle(journal, "before"),
+        idle_after=_idle(journal, "after"),
+        identity_before=header.identity,
+        identity_after=_identity_after(journal),
+        template_floor_tokens=header.template_floor_tokens,
+        shared_prefix_tokens=header.prompt_length.prefix_tokens,
+        damage=tuple(dict.fromkeys(reader.torn)),
+        interrupted=any(entry.what == INTERRUPTED for entry in journal),
+        started_ns=_moment(journal, STARTED, header.started.monotonic_ns),
+        ended_ns=_moment(journal, ENDED, reads.last_ns or header.started.monotonic_ns),
+    )
+
+
+def read_prompts(
+    reader: TrialReader, header: TrialHeader, indices: Iterable[int] | None = None
+) -> dict[int, PromptFacts]:
+    """Read what the kept bodies tell of their prompts; empty where none were kept."""
+    path = reader.path(layout.PROMPTS)
+    if not path.exists():
+        return {}
+    prefix_chars = len(_prefix(header))
+    facts: dict[int, PromptFacts] = {}
+    with PromptStore.open(path) as store:
+        if store.torn:
+            reader.torn.append(f"{layout.PROMPTS}: {store.torn}")
+        for index in store.indices() if indices is None else indices:
+            if index in store:
+                facts[index] = prompt_facts(
+                    store.body(index), prefix_chars, header.contract.target.limit_field
+                )
+    return facts
+
+
+def prompt_facts(body: bytes, prefix_chars: int, limit_field: str) -> PromptFacts:
+    """Return a body's hashes and its asked output length; EvidenceError where it is no request body."""
+    try:
+        text = user_text_of(body)
+        asked = msgspec.json.decode(body, type=dict[str, msgspec.Raw]).get(limit_field)
+        tokens = msgspec.json.decode(asked, type=int) if asked is not None else 0
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise EvidenceError(f"A kept prompt is not a request body: {error}.") from error
+    hashes = prompt_hashes(text, prefix_chars)
+    return PromptFacts(hashes.sha256, hashes.head_sha256, tokens)
+
+
+def _prefix(header: TrialHeader) -> str:
+    length = header.prompt_length
+    if not length.prefix_words:
+        return ""
+    return shared_prefix(header.contract.nonce, length.prefix_words, length.prefix_letters)
+
+
+class _Reads:
+    """Collect from the wire's history what the rows do not hold: which requests began, and how late reads were."""
+
+    def __init__(self, header: TrialHeader, rows: dict[int, RequestRow]) -> None:
+        first = header.plan.warmup
+        self._measured = range(first, first + header.plan.requests)
+        self._rows = rows
+        self.started: set[int] = set()
+        self.since_empty_ns: list[int] = []
+        self.count = 0
+        self.user_stamped = 0
+        self.last_ns = 0
+
+    def take(self, record: Record) -> None:
+        kind = record.kind
+        if kind in (Kind.READ, Kind.BARE):
+            if record.request in self._measured:
+                self.count += 1
+                self.since_empty_ns.append(record.since_empty_ns)
+                if record.delay_ns < 0:
+                    self.user_stamped += 1
+        elif kind == Kind.SENT:
+            self.started.add(record.request)
+        self.last_ns = record.t_ns
+
+
+def _tolerant(reader: TrialReader) -> Iterable[Timeline]:
+    try:
+        yield from reader.timelines()
+    except ValueError as error:
+        reader.torn.append(f"{layout.EVENTS} is damaged: {error}")
+
+
+def _moment(journal: list[JournalEntry], what: str, otherwise_ns: int) -> int:
+    return next((entry.t_ns for entry in journal if entry.what == what), otherwise_ns)
+
+
+def _idle(journal: list[JournalEntry], moment: str) -> ServerSample | None:
+    for entry in journal:
+        if entry.what == IDLE and entry.detail.get("moment") == moment and "sample" in entry.detail:
+            return msgspec.convert(entry.detail["sample"], ServerSample)
+    return None
+
+
+def _identity_after(journal: list[JournalEntry]) -> Identity | None:
+    for entry in journal:
+        if entry.what == IDENTITY and entry.detail.get("moment") == "after":
+            return msgspec.convert(entry.detail["identity"], Identity)
+    return None
+
+
+def idle_detail(moment: str, sample: ServerSample) -> dict[str, object]:
+    """Return the journal entry's detail for a reading of the idle server."""
+    return {"moment": moment, "sample": structs.asdict(sample)}
+
+
+def identity_detail(moment: str, identity: Identity) -> dict[str, object]:
+    """Return the journal entry's detail for a reading of the server's identity."""
+    return {"moment": moment, "identity": msgspec.to_builtins(identity)}
