@@ -19,7 +19,7 @@ def bpe() -> Tokenizer:
     trainer = trainers.BpeTrainer(
         vocab_size=900, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
     )
-    texts = [compose(PromptKey("training", "", 0, index), 300) for index in range(8)]
+    texts = [compose(PromptKey("training", "", 0, index), 3_000) for index in range(2)]
     tokenizer.train_from_iterator(texts, trainer)
     return tokenizer
 

@@ -59,7 +59,7 @@ def reached(result: Calibrated, count: Counter, prefix: str = "") -> list[int]:
 @settings(max_examples=30, deadline=None)
 @given(st.integers(100, 12_000), st.integers(0, 60), st.text(max_size=4))
 def test_a_large_vocabulary_is_met_exactly(target: int, template: int, salt: str) -> None:
-    """Where words cost one token, the count is met within two tokens by every prompt; in four asks unless the prompt is short."""
+    """Where words cost one token, every prompt is within two tokens, after four asks unless it is short."""
     count = server(additive(salt), template)
     outcome, asks = drive(calibrate(target, nonce="n"), count)
     result = found(outcome)
@@ -93,7 +93,7 @@ def test_a_real_byte_pair_tokenizer_is_met(bpe: Tokenizer, target: int) -> None:
     low, high = result.expected_tokens
     counts = reached(result, count)
     assert all(abs(tokens - target) <= 8 for tokens in counts)
-    assert min(counts) >= low - 3 and max(counts) <= high + 3
+    assert min(counts) >= low and max(counts) <= high
 
 
 @pytest.mark.parametrize("target", [400, 1_024, 8_192])
