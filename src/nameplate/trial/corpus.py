@@ -11,6 +11,8 @@ from msgspec import Struct
 from nameplate.client.order import Ask
 from nameplate.contract.contract import Contract
 from nameplate.contract.plan import TrialPlan
+from nameplate.engines.ask import Asked, ask
+from nameplate.engines.transport import Transport
 from nameplate.evidence.header import PromptLength
 from nameplate.prompts.body import BodyOptions, Message, build_body, prompt_hashes
 from nameplate.prompts.calibration import Calibrated
@@ -117,3 +119,11 @@ def write_prompts(path: Path, contract: Contract, plan: TrialPlan, corpus: Corpu
                 asks[index] = Ask(str(plan.shape), prompt.output_tokens, hashes.sha256, hashes.head_sha256)
                 writer.append(index, body, PHASES.index(stage.name))
     return tuple(asks[index] for index in sorted(asks))
+
+
+def warm_prefix(transport: Transport, contract: Contract, plan: TrialPlan, corpus: Corpus) -> Asked:
+    """Send the shared prefix once, with a tail of its own and one output token, so that it is in the cache."""
+    key = PromptKey(contract.nonce, plan.name, plan.attempt, 0, "prefix warm-up")
+    content = corpus.prompt(key).content
+    body = build_body(BodyOptions.of(contract.target, contract.sampling), content, 1, seed=key.seed())
+    return ask(transport, body, contract.target.generate_path)

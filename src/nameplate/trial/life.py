@@ -1,0 +1,255 @@
+"""One trial from beginning to seal: quiet, idle, flush, readiness, prompts, load, drain, measurement, manifest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from nameplate import __version__
+from nameplate.client.order import LoadOrder, Progress
+from nameplate.contract.contract import Contract
+from nameplate.contract.errors import ClientError, Interrupted, NameplateError, ServerError
+from nameplate.contract.plan import TrialPlan
+from nameplate.contract.target import Credentials
+from nameplate.engines.flush import flush_when_idle
+from nameplate.engines.idle import wait_idle
+from nameplate.engines.state import ServerSample
+from nameplate.evidence import layout, manifest
+from nameplate.evidence.header import ClockPair, Keeping, TrialHeader
+from nameplate.evidence.journal import Journal
+from nameplate.evidence.merge import merge_workers
+from nameplate.measure import from_disk
+from nameplate.measure.result import TrialResult, encode, evaluate
+from nameplate.schedule.stage import stages_of
+from nameplate.trial.corpus import Corpus, warm_prefix, write_prompts
+from nameplate.trial.interruption import Interruption
+from nameplate.trial.site import Site
+from nameplate.trial.steering import Steering
+
+IDLE_LIMIT_NS = 120 * 10**9
+
+
+class Watch(Protocol):
+    """See what a trial does, for a person's eyes."""
+
+    def step(self, plan: TrialPlan, what: str) -> None:
+        """Take what the trial is doing now, in a few words."""
+        ...
+
+    def progress(
+        self, plan: TrialPlan, progress: Progress, ttfts_ns: Mapping[int, int], directory: Path
+    ) -> None:
+        """Take a load's report, with the measured TTFTs so far by index."""
+        ...
+
+
+class TrialSetup(Struct, frozen=True, kw_only=True):
+    """Hold what all trials of a study have in common."""
+
+    site: Site
+    contract: Contract
+    credentials: Credentials
+    keeping: Keeping
+    command: tuple[str, ...]
+    client_host: dict[str, str | int]
+    interruption: Interruption
+    watch: Watch
+    workers: int = 1
+    new_connections: bool = False
+
+
+def run_trial(setup: TrialSetup, plan: TrialPlan, corpus: Corpus, directory: Path) -> TrialResult:
+    """Run one trial, seal it in `directory`, and return its result.
+
+    Raises ServerError where the server was lost and ClientError where this machine failed; what was recorded until
+    then is on disk, without a result.
+    """
+    directory.mkdir(parents=True)
+    journal = Journal(directory / layout.JOURNAL)
+    trial = _Trial(setup, plan, corpus, directory, journal)
+    try:
+        trial.prepare()
+        trial.load()
+        trial.drain()
+    except Interrupted as error:
+        if not trial.loaded:
+            raise
+        trial.note(from_disk.INTERRUPTED, during="drain", error=error.what)
+    except NameplateError as error:
+        trial.note(from_disk.INTERRUPTED, fault=error.fault, error=str(error))
+        _seal_what_is_there(directory, setup)
+        raise
+    finally:
+        journal.close()
+        _tidy(directory, setup)
+    return seal(directory)
+
+
+def _tidy(directory: Path, setup: TrialSetup) -> None:
+    merge_workers(directory, setup.workers)
+    if not setup.keeping.prompts:
+        (directory / layout.PROMPTS).unlink(missing_ok=True)
+
+
+def _seal_what_is_there(directory: Path, setup: TrialSetup) -> None:
+    """Seal a trial that a fault ended, if its load had begun: what was measured stands, marked as interrupted."""
+    if not (directory / layout.HEADER).exists():
+        return
+    try:
+        _tidy(directory, setup)
+        seal(directory)
+    except (NameplateError, OSError):
+        pass  # The fault itself is what the caller must hear of; an unsealed trial is visibly unfinished.
+
+
+def seal(directory: Path) -> TrialResult:
+    """Measure and judge what is on disk, write the result, then the manifest; ClientError where the disk is full."""
+    result = evaluate(from_disk.load_evidence(directory))
+    try:
+        manifest.write_durably(directory / layout.RESULT, encode(result))
+        names = [path.name for path in directory.iterdir() if path.is_file() and path.name != layout.MANIFEST]
+        manifest.seal(directory, names)
+    except OSError as error:
+        raise ClientError(
+            f"The trial in {directory} could not be sealed: {error.strerror or error}.",
+            why="What was recorded is there, without a result.",
+            hint="Free disk space and run the trial again.",
+        ) from None
+    return result
+
+
+class _Trial:
+    def __init__(
+        self, setup: TrialSetup, plan: TrialPlan, corpus: Corpus, directory: Path, journal: Journal
+    ) -> None:
+        self._setup = setup
+        self._plan = plan
+        self._corpus = corpus
+        self._directory = directory
+        self._journal = journal
+        self._site = setup.site
+        self._clock = setup.site.ground.clock
+        self.loaded = False
+
+    def note(self, what: str, **detail: object) -> None:
+        self._journal.note(self._clock.now_ns(), what, **detail)
+
+    def prepare(self) -> None:
+        """Wait for quiet and idle, flush, and write everything that stands before the first request."""
+        setup, plan, site = self._setup, self._plan, self._site
+        if plan.quiet_s:
+            self._step(f"quiet for {plan.quiet_s:g} s")
+            self._clock.sleep_ns(round(plan.quiet_s * 1e9))
+        self.note(from_disk.STARTED)
+        self._step("waiting for an idle server")
+        self._flush()
+        if not site.adapter.healthy():
+            raise ServerError(
+                f"{site.target.url} no longer answers its health check.",
+                hint="Did the server stop? See its log.",
+            )
+        self._warm()
+        identity = site.identity()
+        self._note_idle("before")
+        self._step("writing prompts")
+        self._asks = write_prompts(self._directory / layout.PROMPTS, setup.contract, plan, self._corpus)
+        header = TrialHeader(
+            contract=setup.contract,
+            plan=plan,
+            clock=site.ground.kind,
+            started=ClockPair(self._clock.now_ns(), time.time_ns()),
+            command=setup.command,
+            identity=identity,
+            prompt_length=self._corpus.length,
+            template_floor_tokens=site.report.floor_tokens,
+            keeping=setup.keeping,
+            tool_version=__version__,
+            client_host=setup.client_host,
+            workers=setup.workers,
+        )
+        manifest.write_durably(
+            self._directory / layout.HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n"
+        )
+
+    def load(self) -> None:
+        """Carry out the load with the server watched from another process."""
+        setup, plan, site = self._setup, self._plan, self._site
+        order = LoadOrder(
+            target=setup.contract.target,
+            credentials=setup.credentials,
+            deadlines=setup.contract.deadlines,
+            stages=stages_of(plan),
+            asks=self._asks,
+            directory=str(self._directory),
+            prompts_path=str(self._directory / layout.PROMPTS),
+            keeping=setup.keeping,
+            new_connections=setup.new_connections,
+            workers=setup.workers,
+        )
+
+        def show(progress: Progress, ttfts_ns: Mapping[int, int]) -> None:
+            setup.watch.progress(plan, progress, ttfts_ns, self._directory)
+
+        steering = Steering(setup.contract, plan, setup.interruption, show)
+        self._step("load")
+        with (
+            site.ground.watching(site.adapter, self._directory / layout.SERVER),
+            setup.interruption.loading(),
+        ):
+            finished = site.ground.carry(order, steering)
+        self.loaded = True
+        if setup.interruption.count:
+            self.note(from_disk.INTERRUPTED, interrupts=setup.interruption.count)
+        self.note("load_ended", stopped_early=steering.stopped_early, **msgspec.to_builtins(finished))
+        if finished.failure is not None:
+            raise ClientError(
+                f"The load ended early: {finished.failure}.",
+                why="Without complete evidence there is no verdict; what was written is intact.",
+                hint="Free disk space, or keep less with --raw sample:N, --no-raw or --no-prompts.",
+            )
+
+    def drain(self) -> None:
+        """Wait until the server is idle again, and read its counters and identity once more."""
+        self._step("waiting for the server to drain")
+        idle = wait_idle(self._site.adapter, limit_ns=IDLE_LIMIT_NS)
+        self.note("drained", **msgspec.to_builtins(idle))
+        self._note_idle("after")
+        self.note(from_disk.IDENTITY, **from_disk.identity_detail("after", self._site.identity()))
+        self.note(from_disk.ENDED)
+
+    def _flush(self) -> None:
+        adapter, contract = self._site.adapter, self._setup.contract
+        if contract.cache.flush == "never":
+            self.note("idle_wait", **msgspec.to_builtins(wait_idle(adapter, limit_ns=IDLE_LIMIT_NS)))
+            return
+        reply, idle = flush_when_idle(adapter, limit_ns=IDLE_LIMIT_NS)
+        self.note("idle_wait", **msgspec.to_builtins(idle))
+        self.note("flush", **msgspec.to_builtins(reply))
+        if contract.cache.flush == "require" and not reply.accepted:
+            raise ServerError(
+                f"The server did not flush its prefix cache: {reply.detail}.",
+                why="--flush require was given.",
+            )
+
+    def _warm(self) -> None:
+        if self._setup.contract.cache.cold:
+            return
+        self._step("warming the shared prefix")
+        answer = warm_prefix(self._site.ground.transport, self._setup.contract, self._plan, self._corpus)
+        self.note("prefix_warmed", **msgspec.to_builtins(answer))
+        if not answer.ok:
+            raise ServerError(f"The request that warms the shared prefix failed: {answer.error}.")
+
+    def _note_idle(self, moment: str) -> None:
+        """Note the server's counters, if it is idle: between two such moments they count what we sent."""
+        state = self._site.adapter.state()
+        if state.error is None and state.idle is not False:
+            self.note(from_disk.IDLE, **from_disk.idle_detail(moment, ServerSample.of(state)))
+
+    def _step(self, what: str) -> None:
+        self._setup.watch.step(self._plan, what)
