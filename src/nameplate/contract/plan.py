@@ -18,7 +18,8 @@ class TrialPlan(Struct, frozen=True):
     `name` is unique in its study and part of every prompt's key; `attempt` counts replacements of an invalid
     trial from 0. `requests` are measured, after `warmup` at concurrency one. `stagger_ns` is the distance
     between the first starts of neighbouring slots under the `staggered` policy. `stop_when_failed` lets the
-    load stop once failure is certain. `quiet_s` is waited before the trial begins.
+    load stop once failure is certain. `quiet_s` is waited before the trial begins. `outputs_must_differ` is set
+    where the baseline's outputs were unique, so that a repeated answer breaks the contract.
     """
 
     name: str
@@ -32,6 +33,7 @@ class TrialPlan(Struct, frozen=True):
     stagger_ns: int = 0
     stop_when_failed: bool = False
     quiet_s: float = 0.0
+    outputs_must_differ: bool = False
 
     @property
     def key(self) -> str:

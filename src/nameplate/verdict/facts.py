@@ -31,14 +31,15 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
     Counts are of measured requests unless they say otherwise; None is unknown, never zero. `ok`, `failed`,
     `cancelled` and `unfinished` add up to `sent` in sound evidence, and `planned` is what the plan asked for.
 
-    `load_failures` counts by gate name what the load broke (`gates.LOAD`), `bad_requests` answers that say the
+    `load_failures` counts by gate name what the load broke (`gate.LOAD`), `bad_requests` answers that say the
     request itself is wrong. `wrong_output_length`, `wrong_finish`, `empty_outputs` are of ok requests;
     `output_length_unknown` and `finish_unknown` are those that the server did not tell. `prompt_warned` were
     beyond max(8, 0.5%) of the asked length and `prompt_wrong` beyond 2%. `cached` is by usage, else
-    `cached_by_counter` is the counter's growth from idle to idle, over `counter_requests`, warm-up included. `outputs_must_differ` is true where the
-    baseline's outputs were unique. `extra_requests_seen` is how many more requests the server held than we
-    ever had in flight around that moment. Lateness is p99, in nanoseconds. `below_share` is the share of time
-    below the planned concurrency between the last opening send and the last start.
+    `cached_by_counter` is the counter's growth from idle to idle, over `counter_requests`, warm-up included.
+    `outputs_must_differ` is true where the baseline's outputs were unique. `extra_requests_seen` is how many
+    more requests the server held than we ever had in flight around that moment. Lateness is p99, in nanoseconds.
+    `below_share` is the share of time below the planned concurrency between the last opening send and the last
+    start.
     """
 
     clock: Literal["live", "virtual"]

@@ -1,0 +1,1 @@
+"""From evidence to numbers: pure functions of rows, timelines and server samples."""

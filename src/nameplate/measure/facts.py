@@ -1,0 +1,145 @@
+"""From evidence and measurement to the facts that the gates judge."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from nameplate.contract.contract import Contract
+from nameplate.contract.identity import compare
+from nameplate.evidence.rows import RequestRow
+from nameplate.measure.measurement import Measurement
+from nameplate.measure.server_side import counters_that_fell, extra_requests
+from nameplate.measure.trial_evidence import TrialEvidence
+from nameplate.verdict.facts import CounterCheck, TrialFacts
+from nameplate.verdict.gate import Gate, gate_of_failure
+from nameplate.verdict.tolerances import cached_range, lateness_budget_ns, prompt_length
+from nameplate.wire.outcome import Outcome
+
+_CUT = (Outcome.cancelled, Outcome.unfinished)
+
+# Reasons with which a server ends an answer that it did not finish.
+_BROKEN_FINISHES = ("abort", "error", "content_filter")
+
+
+def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
+    """Collect the facts of a trial; an outcome outside the closed list is damage."""
+    rows, contract, plan = evidence.rows, evidence.contract, evidence.plan
+    measured = evidence.measured
+    ok = [row for row in measured if row.outcome == Outcome.ok]
+    correctness, lateness = measurement.correctness, measurement.lateness
+    failures, unknown_outcomes = _failures(row for row in rows if row.phase != "warmup")
+    block = evidence.identity_before.integer("block_size_tokens")
+    prefix = evidence.shared_prefix_tokens or contract.cache.shared_prefix_tokens
+    low, high = cached_range(prefix, evidence.template_floor_tokens, block)
+    lengths = [] if contract.dataset else _prompt_lengths(measured, plan.shape.input_tokens)
+    after = evidence.identity_after
+    return TrialFacts(
+        clock=evidence.clock,
+        planned=plan.requests,
+        sent=correctness.sent,
+        ok=correctness.ok,
+        failed=correctness.failed,
+        cancelled=correctness.cancelled,
+        unfinished=correctness.unfinished,
+        load_failures={gate: n for gate, n in failures.items() if gate != Gate.bad_request},
+        bad_requests=failures.get(Gate.bad_request.value, 0),
+        warmup_failed=sum(row.phase == "warmup" and row.outcome not in (Outcome.ok, *_CUT) for row in rows),
+        outcomes=correctness.outcomes,
+        http_statuses=correctness.http_statuses,
+        wrong_output_length=sum(_wrong_length(row, contract) for row in ok),
+        output_length_unknown=sum(row.output_tokens_source != "usage" for row in ok),
+        wrong_finish=sum(_wrong_finish(row, contract) for row in ok),
+        finish_unknown=sum(row.finish_reason is None for row in ok),
+        empty_outputs=sum(row.output_events == 0 for row in ok),
+        prompt_asked=plan.shape.input_tokens,
+        prompt=correctness.prompt_tokens,
+        prompt_warned=lengths.count("warned"),
+        prompt_wrong=lengths.count("wrong"),
+        cached=correctness.cached_tokens,
+        cached_by_counter=measurement.server.cached_tokens,
+        counter_requests=len(rows),
+        template_floor_tokens=evidence.template_floor_tokens,
+        block_size_tokens=block,
+        shared_prefix_tokens=prefix,
+        cached_beyond=sum(
+            row.cached_tokens is not None and not low <= row.cached_tokens <= high for row in measured
+        ),
+        duplicate_prompts=duplicate_prompts(rows, heads_differ=contract.cache.cold and not contract.dataset),
+        duplicate_outputs=correctness.ok - correctness.unique_outputs,
+        outputs_must_differ=plan.outputs_must_differ,
+        extra_requests_seen=extra_requests(evidence.samples, rows, evidence.ended_ns),
+        identity_changes=() if after is None else compare(evidence.identity_before, after),
+        identity_known=after is not None,
+        counters_fell=counters_that_fell((evidence.idle_before, *evidence.samples, evidence.idle_after)),
+        counters=_counters(rows, measurement),
+        preemptions=measurement.server.preemptions,
+        since_empty_p99_ns=lateness.since_empty.p99_ns if lateness.since_empty else None,
+        send_lag_p99_ns=lateness.send_lag.p99_ns if lateness.send_lag else None,
+        lateness_budget_ns=lateness_budget_ns(contract.slos),
+        concurrency=plan.concurrency,
+        concurrency_max=measurement.concurrency.max,
+        below_share=measurement.concurrency.below_share,
+        damage=evidence.damage + unknown_outcomes,
+    )
+
+
+def duplicate_prompts(rows: Sequence[RequestRow], *, heads_differ: bool) -> int:
+    """Count prompts that repeat an earlier one, warm-up and ramp included.
+
+    `heads_differ` also holds the first characters of the user text against each other: a cold prompt is unique from
+    its first token on.
+    """
+    whole = len(rows) - len({row.prompt_sha256 for row in rows})
+    heads = len(rows) - len({row.prompt_head_sha256 for row in rows}) if heads_differ else 0
+    return max(whole, heads)
+
+
+def _failures(rows: Iterable[RequestRow]) -> tuple[dict[str, int], tuple[str, ...]]:
+    found: Counter[str] = Counter()
+    unknown = []
+    for row in rows:
+        try:
+            gate = gate_of_failure(row.outcome, row.http_status)
+        except ValueError:
+            unknown.append(f"request {row.index} has the unknown outcome {row.outcome!r}")
+            continue
+        if gate is not None:
+            found[gate.value] += 1
+    return dict(found), tuple(unknown[:8])
+
+
+def _prompt_lengths(measured: Sequence[RequestRow], asked: int) -> list[str]:
+    return [prompt_length(asked, row.prompt_tokens) for row in measured if row.prompt_tokens is not None]
+
+
+def _wrong_length(row: RequestRow, contract: Contract) -> bool:
+    if row.output_tokens is None or row.output_tokens_source != "usage":
+        return False
+    if contract.sampling.ignore_eos:
+        return row.output_tokens != row.asked_output_tokens
+    return row.output_tokens > row.asked_output_tokens
+
+
+def _wrong_finish(row: RequestRow, contract: Contract) -> bool:
+    if row.finish_reason is None:
+        return False
+    if contract.sampling.ignore_eos:
+        return row.finish_reason != "length"
+    return row.finish_reason in _BROKEN_FINISHES
+
+
+def _counters(rows: Sequence[RequestRow], measurement: Measurement) -> tuple[CounterCheck, ...]:
+    server = measurement.server
+    output = [row.output_tokens if row.output_tokens_source == "usage" else None for row in rows]
+    return (
+        CounterCheck("requests", server.requests, len(rows)),
+        CounterCheck("output_tokens", server.output_tokens, _sum(output)),
+        CounterCheck("prompt_tokens", server.prompt_tokens, _sum([row.prompt_tokens for row in rows])),
+    )
+
+
+def _sum(values: Sequence[int | None]) -> int | None:
+    """Add up; unknown as soon as one is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None

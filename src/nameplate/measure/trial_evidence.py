@@ -1,0 +1,50 @@
+"""The evidence of one trial as values: everything that its result is a pure function of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from nameplate.contract.contract import Contract
+from nameplate.contract.identity import Identity
+from nameplate.contract.plan import TrialPlan
+from nameplate.engines.state import ServerSample
+from nameplate.evidence.header import Clock
+from nameplate.evidence.rows import RequestRow
+from nameplate.evidence.timeline import Timeline
+
+
+class TrialEvidence(Struct, frozen=True, kw_only=True):
+    """Hold what was read from a trial's files, or what a running trial holds before it seals.
+
+    `since_empty_ns` are those of the reads of measured requests; `reads` counts these reads and `user_stamped_reads`
+    those without a kernel stamp; empty iterables where reads were not kept. `idle_before` and `idle_after` are the
+    server's counters while it was idle, before the warm-up and after the drain; None where that was not seen.
+    `damage` are sentences about torn or missing evidence. `interrupted` says that a person or a lost server ended
+    it. Times are the trial's own monotonic nanoseconds.
+    """
+
+    contract: Contract
+    plan: TrialPlan
+    clock: Clock
+    rows: Sequence[RequestRow]
+    timelines: Iterable[Timeline] = ()
+    since_empty_ns: Iterable[int] = ()
+    reads: int = 0
+    user_stamped_reads: int = 0
+    samples: Sequence[ServerSample] = ()
+    idle_before: ServerSample | None = None
+    idle_after: ServerSample | None = None
+    identity_before: Identity
+    identity_after: Identity | None = None
+    template_floor_tokens: int | None = None
+    shared_prefix_tokens: int | None = None
+    damage: tuple[str, ...] = ()
+    interrupted: bool = False
+    started_ns: int
+    ended_ns: int
+
+    @property
+    def measured(self) -> list[RequestRow]:
+        return [row for row in self.rows if row.measured]

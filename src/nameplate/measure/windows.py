@@ -1,0 +1,80 @@
+"""The windows of a counted trial, each named with the events that begin and end it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from nameplate.evidence.rows import RequestRow
+from nameplate.evidence.timeline import Timeline
+
+
+class Window(Struct, frozen=True):
+    """Hold a stretch of monotonic time, [begin, end), and the events at its edges."""
+
+    begin_ns: int
+    end_ns: int
+    begins: str
+    ends: str
+
+    @property
+    def length_ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+
+def whole_run(measured: Sequence[RequestRow]) -> Window | None:
+    """Return first sent to last end of the measured requests; None where nothing was sent or ended."""
+    sent = [row.sent_ns for row in measured if row.sent_ns is not None]
+    ended = [row.end_ns for row in measured if row.end_ns is not None]
+    if not sent or not ended or max(ended) <= min(sent):
+        return None
+    return Window(min(sent), max(ended), "first measured request sent", "last measured request ended")
+
+
+def steady(measured: Sequence[RequestRow]) -> Window | None:
+    """Return the end of the opening phase to the last start; None where that is empty.
+
+    The opening phase ends when all of its requests have ended. After a handover there is none: the window begins
+    with the first measured request.
+    """
+    sent = [row.sent_ns for row in measured if row.sent_ns is not None]
+    if not sent:
+        return None
+    opening = [row for row in measured if row.phase == "opening"]
+    if any(row.end_ns is None for row in opening):
+        return None
+    begin = max((row.end_ns for row in opening if row.end_ns is not None), default=min(sent))
+    begins = "all opening requests ended" if opening else "first measured request sent"
+    return Window(begin, max(sent), begins, "last request started") if max(sent) > begin else None
+
+
+class TokenCount(Struct, frozen=True):
+    """Hold tokens that arrived in a window; `estimated` where some were spread evenly over their events."""
+
+    tokens: float
+    estimated: bool
+
+
+def tokens_inside(
+    window: Window, timelines: Iterable[Timeline], tokens_of: dict[int, int | None]
+) -> TokenCount:
+    """Count the output tokens that arrived inside a window, whichever request they belong to.
+
+    `tokens_of` maps the request indices that count to their output tokens. Where the server counted tokens an
+    event, those are used; else a request's tokens are spread evenly over its output events.
+    """
+    total = 0.0
+    estimated = False
+    for timeline in timelines:
+        if timeline.index not in tokens_of or not timeline.times_ns:
+            continue
+        inside = [at for at, t_ns in enumerate(timeline.times_ns) if window.begin_ns <= t_ns < window.end_ns]
+        if timeline.tokens is not None:
+            total += sum(timeline.tokens[at] for at in inside)
+            continue
+        events = len(timeline.times_ns)
+        tokens = tokens_of[timeline.index]
+        estimated = estimated or bool(inside)
+        total += len(inside) * ((tokens if tokens is not None else events) / events)
+    return TokenCount(total, estimated)

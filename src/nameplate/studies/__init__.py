@@ -1,0 +1,1 @@
+"""Studies: generators that decide which trial comes next and never carry one out."""

@@ -1,0 +1,77 @@
+"""The plans that a capacity study asks for, by role: pure functions of the contract."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from nameplate.contract.contract import Contract
+from nameplate.contract.plan import Role, TrialPlan
+from nameplate.contract.shape import Shape
+
+
+class Planner(Struct, frozen=True):
+    """Plan trials of one shape.
+
+    `baseline_e2e_ns` is the baseline's median E2E latency, which spaces a staggered start; `outputs_must_differ` is
+    set where the baseline's outputs were unique. Names are usable as directory names and unique in a study.
+    """
+
+    contract: Contract
+    shape: Shape
+    baseline_e2e_ns: float | None = None
+    outputs_must_differ: bool = False
+
+    def baseline(self) -> TrialPlan:
+        """Plan the baseline at concurrency one; there is nothing to stagger or hand over."""
+        rules = self.contract.rules
+        return TrialPlan(
+            name=f"{self._prefix}.baseline",
+            role="baseline",
+            shape=self.shape,
+            concurrency=1,
+            requests=rules.baseline_requests,
+            warmup=rules.baseline_warmup,
+        )
+
+    def locator(self, concurrency: int) -> TrialPlan:
+        """Plan one locator probe: few warm-ups, the level's own N, free to stop once failure is certain."""
+        name = f"{self._prefix}.locate.c{concurrency}"
+        warmup = self.contract.rules.locator_warmup
+        return self._loaded(name, "locator", concurrency, warmup, 0.0, stop_when_failed=True)
+
+    def confirmation(self, concurrency: int, number: int) -> TrialPlan:
+        """Plan the confirmation trial `number`, from 1, of a level."""
+        name = f"{self._prefix}.confirm.c{concurrency}.t{number}"
+        rules = self.contract.rules
+        return self._loaded(name, "confirmation", concurrency, rules.warmup, rules.quiet_s)
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self.shape.input_tokens}-{self.shape.output_tokens}"
+
+    def _loaded(
+        self,
+        name: str,
+        role: Role,
+        concurrency: int,
+        warmup: int,
+        quiet_s: float,
+        stop_when_failed: bool = False,
+    ) -> TrialPlan:
+        rules = self.contract.rules
+        stagger = 0
+        if rules.start == "staggered" and self.baseline_e2e_ns is not None:
+            stagger = round(self.baseline_e2e_ns / concurrency)
+        return TrialPlan(
+            name=name,
+            role=role,
+            shape=self.shape,
+            concurrency=concurrency,
+            requests=rules.measured_requests(concurrency, self.contract.slos),
+            warmup=warmup,
+            start=rules.start,
+            stagger_ns=stagger,
+            stop_when_failed=stop_when_failed,
+            quiet_s=quiet_s,
+            outputs_must_differ=self.outputs_must_differ,
+        )

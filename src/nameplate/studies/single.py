@@ -1,0 +1,34 @@
+"""The smallest study: one trial, run once, whatever it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from nameplate.contract.contract import Contract
+from nameplate.contract.plan import TrialPlan
+from nameplate.contract.shape import Shape
+from nameplate.measure.result import TrialResult
+
+
+def single_plan(
+    contract: Contract, shape: Shape, concurrency: int, requests: int | None = None, stagger_ns: int = 0
+) -> TrialPlan:
+    """Plan one trial; `requests` of None is the protocol's own count for the level."""
+    rules = contract.rules
+    n = requests if requests is not None else rules.measured_requests(concurrency, contract.slos)
+    return TrialPlan(
+        name=f"{shape.input_tokens}-{shape.output_tokens}.c{concurrency}",
+        role="single",
+        shape=shape,
+        concurrency=concurrency,
+        requests=n,
+        warmup=rules.warmup,
+        start=rules.start,
+        stagger_ns=stagger_ns,
+    )
+
+
+def single(plan: TrialPlan) -> Generator[TrialPlan, TrialResult, TrialResult]:
+    """Run one trial and return its result; an invalid one is not replaced."""
+    result = yield plan
+    return result
