@@ -237,9 +237,7 @@ class Load:
 
     def failed(self, flight: Flight, t_ns: int, ending: Ending, detail: str = "") -> None:
         """End a request by anything but its response: a reset, a failed connect, a deadline, a cancellation."""
-        self._recorder.note(
-            _RECORD_OF_ENDING[ending], flight.index, t_ns, (detail or ending.value).encode()[:500]
-        )
+        self._recorder.note(_RECORD_OF_ENDING[ending], flight.index, t_ns, _payload(ending, detail))
         flight.detail = detail
         self._end(flight, t_ns, ending)
 
