@@ -19,6 +19,29 @@ _BRACE = ord("{")
 _BLANK = b" \t\r\n"
 _FIELDS = (b"data", b"event", b"error", b"retry", b"id", b":")
 _FIELD_BYTES = 6  # the longest field name and its colon
+# How a body begins that only claims to be compressed; no zlib body begins so, and hardly a raw one.
+_TEXT_STARTS = frozenset(
+    (
+        b"da",
+        b"ev",
+        b"er",
+        b"re",
+        b"id",
+        b": ",
+        b":\n",
+        b":\r",
+        b'{"',
+        b"{\n",
+        b"{ ",
+        b"[{",
+        b"[]",
+        b"<!",
+        b"<h",
+        b"<H",
+    )
+)
+# Of events without blank lines between them: each is parsed twice, so their number costs time.
+_JOINED_LIMIT = 100_000
 # Codings whose decoder is not in the standard library of every supported Python.
 _FOREIGN_CODINGS = ("br", "zstd", "compress", "x-compress")
 
@@ -33,6 +56,7 @@ class BodyDecoder:
     __slots__ = (
         "_chunks",
         "_dead",
+        "_deflated",
         "_document",
         "_done",
         "_head",
@@ -41,7 +65,6 @@ class BodyDecoder:
         "_says_sse",
         "_sse",
         "_streaming",
-        "_zipped",
         "compressed",
         "cut",
         "kind",
@@ -55,7 +78,7 @@ class BodyDecoder:
         self.malformed: str | None = None
         self.cut = False
         self._says_sse = content_type.partition(";")[0].strip().lower() == "text/event-stream"
-        self._zipped = content_encoding.strip().lower() in ("gzip", "x-gzip", "deflate")
+        self._deflated = content_encoding.strip().lower() == "deflate"
         self._chunks = ChunkReader(api)
         self.warnings = self._chunks.warnings
         self._sse = SseDecoder()
@@ -121,12 +144,10 @@ class BodyDecoder:
         if self._inflater is None:
             body = self._take_head() + body
             looks_zipped = body[:2] == GZIP_MAGIC[: len(body)]
-            if len(body) < 2 and (looks_zipped or self._zipped):
+            if len(body) < 2 and (looks_zipped or self._deflated):
                 self._head = body
                 return []
-            # A coding that is only claimed: text begins with a letter or a brace, neither of which begins a
-            # zlib or gzip body.
-            if not looks_zipped and not (self._zipped and not _is_text(body[:2])):
+            if not looks_zipped and (not self._deflated or body[:2] in _TEXT_STARTS):
                 self._plain = True
                 return self._feed_plain(body)
             self._inflater = Inflater(body[:2])
@@ -157,20 +178,21 @@ class BodyDecoder:
 
     def _route(self, body: bytes, final: bool) -> list[Event]:
         """Decide the kind once the first bytes allow it, then pass them on."""
+        text = body
         if body[:3] != _BOM[: len(body)] or len(body) >= 3 or final:
-            text = body[3:] if body[:3] == _BOM else body
-            text = text.lstrip(_BLANK)
-            self.kind = self._sniff(text, final)
+            text = body.removeprefix(_BOM).lstrip(_BLANK)
+            if len(body) - len(text) > TEXT_LIMIT_BYTES:
+                self.kind = "text"
+            else:
+                self.kind = self._sniff(text, final)
         if not self.kind:
-            # Leading blanks mean nothing to any kind but are kept for SSE; bounded all the same.
             self._head = body
-            if len(body) > TEXT_LIMIT_BYTES:
-                self.kind = "sse" if self._says_sse else "text"
-                return self._feed_plain(self._take_head())
             return []
-        if self.kind == "sse" and self._plain:
-            self._streaming = True
-        return self._feed_plain(body if self.kind == "sse" else text)
+        if self.kind == "sse":
+            # The blanks before it are lines to an event stream.
+            self._streaming = self._plain
+            return self._feed_plain(body)
+        return self._feed_plain(text)
 
     def _sniff(self, text: bytes, final: bool) -> str:
         if not text:
@@ -221,8 +243,9 @@ class BodyDecoder:
             # After the end marker a torn rest is nobody's loss.
             if not self._done or event.data[:1] == b"{":
                 self._event(event, events, last=True)
-        if not (self._chunks.documents or self._done or events) and self.malformed is None:
-            self._fail("an event stream without any event", cut=True)
+        if self._sse.foreign and not (self._chunks.any_chunk or self._done or events):
+            words = loose.bounded(self._sse.foreign.decode("utf-8", "replace"))
+            self._fail(f"no event stream but text: {words}")
         return events
 
     def _broken_stream(self, problem: WireError) -> None:
@@ -279,8 +302,8 @@ class BodyDecoder:
         events += errors
 
     def _bad_data(self, data: bytes, problem: loose.LooseJsonError, events: list[Event], last: bool) -> None:
-        lines = data.split(b"\n")
-        if len(lines) > 1 and all(_is_chunk_line(line) for line in lines):
+        lines = data.split(b"\n", _JOINED_LIMIT)
+        if 1 < len(lines) <= _JOINED_LIMIT and all(_is_chunk_line(line) for line in lines):
             # Blank lines between the events were forgotten; the texts are whole, their times are not.
             self.warnings.add("missing_blank_lines")
             for line in lines:
@@ -310,7 +333,7 @@ class BodyDecoder:
             )
             self._fail(f"{reason} ({problem})", cut=problem.truncated)
             return []
-        if not self._chunks.documents and not events:
+        if not self._chunks.any_chunk and not events:
             words = loose.bounded(data[:200].decode("utf-8", "replace"))
             self._fail(f"JSON without choices and without an error: {words}")
         return events
@@ -321,10 +344,6 @@ class BodyDecoder:
             self._chunks.read(first, events, whole=True)
         self._fail("newline-delimited JSON where an event stream belongs; is this the server's native API?")
         return [event for event in events if isinstance(event, StreamError)]
-
-
-def _is_text(head: bytes) -> bool:
-    return all(byte >= 0x20 or byte in _BLANK for byte in head) and head[:1] != b"x"
 
 
 def _is_chunk_line(line: bytes) -> bool:

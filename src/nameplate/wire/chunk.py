@@ -9,7 +9,6 @@ from nameplate.wire.events import Channel, Event, Finish, Output, Usage
 
 Api: TypeAlias = Literal["chat", "completions"]
 
-_COUNTS_NOTHING = schema.Details()
 # An enum's members are looked up through its metaclass each time, which the hot path feels.
 _CONTENT = Channel.content
 _REASONING = Channel.reasoning
@@ -25,14 +24,14 @@ class ChunkReader:
     gets all of it, further ones 0. An output whose document lacks the count gets None.
     """
 
-    __slots__ = ("_api", "_counted", "_counting", "_had_output", "documents", "warnings")
+    __slots__ = ("_api", "_counted", "_counting", "_had_output", "any_chunk", "warnings")
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._counted = 0
         self._counting: bool | None = None
         self._had_output = False
-        self.documents = 0
+        self.any_chunk = False
         self.warnings: set[str] = set()
 
     def read(self, data: bytes, events: list[Event], whole: bool = False) -> None:
@@ -47,6 +46,10 @@ class ChunkReader:
             self._read_loose(data, events, whole)
             return
         choices = chunk.choices
+        if chunk.error:
+            # Rare, and what stands beside the error object can tell its kind.
+            self._read_loose(data, events, whole)
+            return
         # The ordinary chunk: one choice, one kind of text, and perhaps counts.
         if (
             choices
@@ -79,13 +82,13 @@ class ChunkReader:
         if not choices and chunk.usage is None and chunk.error is None and chunk.timings is None:
             self._read_bare(data, chunk, events)
             return
-        self.documents += 1
+        self.any_chunk = True
         self._events(chunk, events, whole)
 
     def _ordinary(
         self, channel: Channel, text: str, usage: schema.UsagePart | None, events: list[Event]
     ) -> None:
-        self.documents += 1
+        self.any_chunk = True
         self._had_output = True
         if usage is None:
             if self._counting is None:
@@ -110,7 +113,7 @@ class ChunkReader:
         if document.get("choices") is None and loose.is_error(document):
             events.append(loose.describe_error(document))
             return
-        self.documents += 1
+        self.any_chunk = True
         self._events(schema.from_document(document, self.warnings), events, whole)
 
     def _read_bare(self, data: bytes, chunk: schema.Chunk, events: list[Event]) -> None:
@@ -119,7 +122,7 @@ class ChunkReader:
             if loose.is_error(document):
                 events.append(loose.describe_error(document))
             return
-        self.documents += 1
+        self.any_chunk = True
         self._events(chunk, events, False)
 
     def _events(self, chunk: schema.Chunk, events: list[Event], whole: bool) -> None:
@@ -192,16 +195,17 @@ class ChunkReader:
     def _usage(self, usage: schema.UsagePart | None, timings: schema.Timings | None) -> Usage | None:
         prompt = completion = cached = reasoning = None
         if usage is not None:
-            prompt = usage.prompt_tokens
-            completion = usage.completion_tokens
-            details = usage.prompt_tokens_details or _COUNTS_NOTHING
-            cached = details.cached_tokens
+            prompt, completion = usage.prompt_tokens, usage.completion_tokens
+            details = usage.prompt_tokens_details
+            if details is not None:
+                cached = details.cached_tokens
             if cached is None:
                 cached = usage.cached_tokens
             if cached is None:
                 cached = usage.prompt_cache_hit_tokens
-            details = usage.completion_tokens_details or _COUNTS_NOTHING
-            reasoning = details.reasoning_tokens
+            details = usage.completion_tokens_details
+            if details is not None:
+                reasoning = details.reasoning_tokens
             if reasoning is None:
                 reasoning = usage.reasoning_tokens
         if timings is not None:
@@ -211,11 +215,15 @@ class ChunkReader:
                 cached = timings.cache_n
             if prompt is None and timings.prompt_n is not None and timings.cache_n is not None:
                 prompt = timings.prompt_n + timings.cache_n
-        counts = (prompt, completion, cached, reasoning)
-        for value in counts:
-            if value is not None and not 0 <= value <= loose.COUNT_LIMIT:
-                self.warnings.add("bad_usage")
-                return Usage(*(loose.count(each) for each in counts))
-        if prompt is None and completion is None and cached is None and reasoning is None:
+        if prompt is completion is cached is reasoning is None:
             return None
-        return Usage(prompt, completion, cached, reasoning)
+        limit = loose.COUNT_LIMIT
+        if (
+            (prompt is None or 0 <= prompt <= limit)
+            and (completion is None or 0 <= completion <= limit)
+            and (cached is None or 0 <= cached <= limit)
+            and (reasoning is None or 0 <= reasoning <= limit)
+        ):
+            return Usage(prompt, completion, cached, reasoning)
+        self.warnings.add("bad_usage")
+        return Usage(*(loose.count(each) for each in (prompt, completion, cached, reasoning)))

@@ -45,10 +45,17 @@ class Inflater:
                     return
                 self._stream = zlib.decompressobj(self._bits)
                 self.finished = False
+            before = self._stream.copy() if len(data) > 1 else None
             try:
                 piece = self._stream.decompress(data, PIECE_BYTES)
             except zlib.error as problem:
-                raise WireError("bad_compression", f"the compressed body is damaged: {problem}") from None
+                if before is None:
+                    raise WireError("bad_compression", f"the compressed body is damaged: {problem}") from None
+                # zlib throws away what it decoded before the fault; byte by byte nothing is lost.
+                self._stream = before
+                for place in range(len(data)):
+                    yield from self.feed(data[place : place + 1])
+                return
             rest = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
             self._in_bytes += len(data) - len(rest)
             self._out_bytes += len(piece)

@@ -76,6 +76,14 @@ def count(value: Any) -> int | None:
     return None
 
 
+def dump(value: Any) -> str:
+    """Return parsed JSON as text again; empty if it is nested too deeply for that."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError:
+        return ""
+
+
 def _scalar(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return ""
@@ -121,29 +129,27 @@ def describe_error(value: Any) -> StreamError:
     outer = value if isinstance(value, dict) else {}
     message = _message(value, 0)
     if not message:
-        message = json.dumps(value, ensure_ascii=False, default=str)[: 2 * MESSAGE_LIMIT_CHARS]
+        message = dump(value)
     kind = _first(inner, _KIND_KEYS) or _first(outer, _KIND_KEYS)
     code = _first(inner, _CODE_KEYS) or _first(outer, _CODE_KEYS)
     return StreamError(bounded(message), bounded(kind)[:80], bounded(code)[:80])
 
 
 def is_error(value: Any) -> bool:
-    """Say whether a document without choices reports an error."""
+    """Say whether a document without choices reports an error, and not merely some status."""
     if isinstance(value, list):
         return bool(value) and is_error(value[0])
     if not isinstance(value, dict):
         return False
-    if (
-        value.get("error")
-        or value.get("errors")
-        or value.get("object") == "error"
-        or value.get("type") == "error"
-    ):
+    if value.get("error") or value.get("errors") or value.get("detail"):
         return True
-    if value.get("detail"):
+    if value.get("object") == "error" or value.get("type") == "error":
         return True
-    named = any(key in value for key in ("code", "type", "status", "status_code", "error_type", "statusCode"))
-    return named and isinstance(value.get("message"), str)
+    if not isinstance(value.get("message"), str):
+        return False
+    kind = _first(value, _KIND_KEYS).lower()
+    code = count(_first(value, _CODE_KEYS))
+    return "error" in kind or "exception" in kind or (code is not None and code >= 400)
 
 
 def describe_error_text(data: bytes) -> StreamError:

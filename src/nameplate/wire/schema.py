@@ -110,7 +110,7 @@ def _function(value: Any) -> Function | None:
         return None
     arguments = value.get("arguments")
     if isinstance(arguments, dict | list) and arguments:
-        arguments = msgspec.json.encode(arguments).decode()
+        arguments = loose.clean(loose.dump(arguments))
     return Function(_text(value.get("name")), _text(arguments))
 
 

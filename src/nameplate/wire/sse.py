@@ -47,6 +47,7 @@ class SseDecoder:
         "_name",
         "_skip_lf",
         "_tail",
+        "foreign",
     )
 
     def __init__(self) -> None:
@@ -61,6 +62,8 @@ class SseDecoder:
         self._failed = False
         # Nothing is pending from earlier reads: the next byte begins a block.
         self._fresh = False
+        # The first line that is neither a field nor a comment: what a body says that is no event stream.
+        self.foreign = b""
 
     def feed(self, data: bytes) -> list[SseEvent]:
         """Return the events that end in these bytes; WireError if one exceeds its limit."""
@@ -160,6 +163,8 @@ class SseDecoder:
             self._error = value
         elif field[:1] == b"{":
             events.append(SseEvent(line, stray=True))
+        elif not self.foreign and field not in (b"id", b"retry"):
+            self.foreign = line[:COMMENT_LIMIT_BYTES]
 
     def _dispatch(self, events: list[SseEvent]) -> None:
         if self._data or self._error or self._name == "error":

@@ -269,7 +269,9 @@ class Tally:
         if isinstance(event, Usage):
             self._usage(event)
         elif isinstance(event, Finish):
-            self.finish_reason = event.reason
+            # Of several choices the one that failed speaks for all.
+            if not _is_failure(self.finish_reason):
+                self.finish_reason = event.reason
             self.finish_ns = t_ns
         elif isinstance(event, StreamError):
             if self.error is None:
@@ -327,7 +329,7 @@ class Tally:
             )
         if self.error is not None:
             return Outcome.stream_error, self.error
-        if self.finish_reason is not None and self.finish_reason.lower() in _FAILED_FINISHES:
+        if _is_failure(self.finish_reason):
             return Outcome.stream_error, f"the server finished the request with reason {self.finish_reason!r}"
         if ending is not Ending.complete:
             return OUTCOME_OF_ENDING[ending], detail or _ENDING_WORDS[ending]
@@ -374,6 +376,10 @@ class Tally:
             warnings.add("no_done")
         if self.finish_reason is None:
             warnings.add("no_finish_reason")
+
+
+def _is_failure(finish_reason: str | None) -> bool:
+    return finish_reason is not None and finish_reason.lower() in _FAILED_FINISHES
 
 
 def _words(event: StreamError) -> str:

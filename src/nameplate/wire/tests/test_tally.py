@@ -207,7 +207,7 @@ def test_nothing_is_left_for_the_garbage_collector() -> None:
     st.lists(st.binary(max_size=200), max_size=6),
     st.sampled_from(["", "text/event-stream", "application/json"]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_random_bytes_never_raise(pieces: list[bytes], content_type: str) -> None:
     """Whatever the bytes, the tally ends with an outcome and no fault of its own."""
     tally = Tally("chat", streaming=True)
@@ -219,7 +219,7 @@ def test_random_bytes_never_raise(pieces: list[bytes], content_type: str) -> Non
 
 
 @given(st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_mutated_streams_never_raise_and_never_depend_on_the_split(data: st.DataObject) -> None:
     """A known stream with bytes changed, cut out or repeated gives one row, whatever the split."""
     script = data.draw(st.sampled_from(SCRIPTS))
