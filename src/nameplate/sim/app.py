@@ -26,6 +26,9 @@ from nameplate.sim.tokens import Answer, ChatTemplate, answer_seed, tokenize
 
 # Natural answers: at least this long, and on average this much longer (chat answers are a few hundred tokens).
 _SHORTEST_ANSWER, _MEAN_ANSWER = 8, 150.0
+_GENERATING = ("/v1/chat/completions", "/v1/completions")
+_METHODS = dict.fromkeys(("/health", "/version", "/metrics", "/v1/models", "/sim"), "GET")
+_METHODS |= dict.fromkeys((*_GENERATING, "/reset_prefix_cache", "/tokenize"), "POST")
 _T = TypeVar("_T")
 _HTML = (
     b"<!DOCTYPE html><html><head><title>Sign in</title></head><body>Please sign in to continue.</body></html>"
@@ -82,8 +85,7 @@ class App:
         """Take one request; its response comes out of `advance`, perhaps at once."""
         self._run(now_ns)
         path = request.path.partition("?")[0]
-        generates = path in ("/v1/chat/completions", "/v1/completions") and request.method == "POST"
-        if generates and self._authorised(request):
+        if path in _GENERATING and request.method == "POST" and self._authorised(request):
             self._generate(connection, request, now_ns, chat=path.endswith("chat/completions"))
             return
         status, body, kind = self._page(request, path)
@@ -165,26 +167,12 @@ class App:
         kind = "application/json"
         if self._faults.any("html") is not None:
             return 200, _HTML, "text/html; charset=utf-8"
-        wanted = "POST" if path in ("/reset_prefix_cache", "/tokenize") else "GET"
-        if path not in (
-            "/health",
-            "/version",
-            "/metrics",
-            "/v1/models",
-            "/sim",
-            "/reset_prefix_cache",
-            "/tokenize",
-        ):
-            known = path in ("/v1/chat/completions", "/v1/completions")
-            return (
-                (405, b'{"detail":"Method Not Allowed"}', kind)
-                if known
-                else (404, b'{"detail":"Not Found"}', kind)
-            )
-        if request.method != wanted:
-            return 405, b'{"detail":"Method Not Allowed"}', kind
+        if path not in _METHODS:
+            return 404, b'{"detail":"Not Found"}', kind
         if path.startswith("/v1/") and not self._authorised(request):
             return 401, b'{"error":"Unauthorized"}', kind
+        if request.method != _METHODS[path]:
+            return 405, b'{"detail":"Method Not Allowed"}', kind
         if path == "/health":
             return 200, b"", kind
         if path == "/version":

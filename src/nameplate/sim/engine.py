@@ -75,6 +75,8 @@ class _Sequence:
 class Engine:
     """Simulate the engine; see `EngineParameters` for the cost model.
 
+    A busy engine starts its next step the moment the last one ends: what arrives in that moment waits for it. An
+    idle one starts when it is asked for `next_ns` or time moves on, with all that has arrived by then.
     Call `advance(now)` before `submit(.., now)` or `cancel(.., now)`, and never go back in time.
     """
 
@@ -141,7 +143,10 @@ class Engine:
     def advance(self, to_ns: int) -> list[Emission]:
         """Let time pass up to `to_ns` (steps that end then included) and return what came out, in order."""
         emissions: list[Emission] = []
-        end_ns = self.next_ns()
+        if self._end_ns is None and self._sequences and self._now_ns < to_ns:
+            # Requests of one moment start together, so an idle engine starts only when time moves on.
+            self._start(self._now_ns)
+        end_ns = self._end_ns
         while end_ns is not None and end_ns <= to_ns:
             self._finish(end_ns, emissions)
             end_ns = self.next_ns()

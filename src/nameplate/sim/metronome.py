@@ -9,8 +9,8 @@ import gc
 import os
 import time
 from array import array
+from collections import deque
 from collections.abc import Callable
-from heapq import heappop, heappush, heapreplace
 from pathlib import Path
 
 import msgspec
@@ -58,7 +58,6 @@ class _Stream(msgspec.Struct, eq=False, kw_only=True):
     number: int
     connection: Connection
     received_ns: int
-    first_due_ns: int
     tokens: int
     chunks: int
     renderer: Renderer
@@ -80,7 +79,9 @@ class Metronome:
         self._options = options
         self._template = ChatTemplate(TEMPLATE_TOKENS)
         self._streams: dict[int, _Stream] = {}
-        self._due: list[tuple[int, int, _Stream]] = []
+        # All streams share one TTFT and one ITL, so what is due next is always at the head of one of two queues.
+        self._first: deque[tuple[int, _Stream]] = deque()
+        self._later: deque[tuple[int, _Stream]] = deque()
         self._ended: list[_Stream] = []
         self._count = 0
         self._epoch_s = int(time.time())
@@ -89,7 +90,9 @@ class Metronome:
 
     def next_ns(self) -> int | None:
         """Return when the next chunk is due."""
-        return self._due[0][0] if self._due else None
+        if self._first and (not self._later or self._first[0][0] < self._later[0][0]):
+            return self._first[0][0]
+        return self._later[0][0] if self._later else None
 
     def on_request(self, connection: Connection, request: HttpRequest, now_ns: int) -> None:
         """Answer a page at once, or put a stream on the schedule."""
@@ -115,31 +118,24 @@ class Metronome:
 
     def tick(self) -> None:
         """Send what is due, a bounded number of chunks."""
-        assert self.sockets is not None
-        due, itl_ns = self._due, self._options.itl_ns
+        first, later, itl_ns = self._first, self._later, self._options.itl_ns
         clock = time.monotonic_ns
         now_ns = clock()
         for _ in range(_SENDS_A_TURN):
-            if not due or due[0][0] > now_ns:
+            queue = first if first and (not later or first[0][0] < later[0][0]) else later
+            if not queue or queue[0][0] > now_ns:
                 return
-            stream = due[0][2]
+            due_ns, stream = queue.popleft()
             if stream.finish is not None:
-                heappop(due)
                 continue
             index = stream.next
             stream.next = index + 1
-            if 0 < index < stream.chunks - 1 and not stream.continuous:
-                data = stream.prefix + stream.tails[index & 63]
-                # What a socket does not take goes the long way round.
-                if stream.connection.unsent or not _send_whole(stream.connection, data):
-                    self.sockets.send(stream.connection, data)
-                stream.times.append(clock())
-                heapreplace(due, (stream.first_due_ns + (index + 1) * itl_ns, stream.number, stream))
-                continue
-            heappop(due)
             if index + 1 < stream.chunks:
-                heappush(due, (stream.first_due_ns + (index + 1) * itl_ns, stream.number, stream))
-            self._send_rendered(stream, index)
+                later.append((due_ns + itl_ns, stream))
+            if not index or index + 1 == stream.chunks or stream.continuous:
+                self._send_rendered(stream, index)
+            else:
+                self._send_plain(stream, stream.prefix + stream.tails[index & 63])
             stream.times.append(clock())
 
     def rows(self) -> bytes:
@@ -193,7 +189,6 @@ class Metronome:
             number=number,
             connection=connection,
             received_ns=now_ns,
-            first_due_ns=now_ns + self._options.ttft_ns,
             tokens=tokens,
             chunks=-(-tokens // self._options.chunk_tokens),
             renderer=renderer,
@@ -206,7 +201,7 @@ class Metronome:
             times=array("q"),
         )
         self._streams[connection.number] = stream
-        heappush(self._due, (stream.first_due_ns, stream.number, stream))
+        self._first.append((now_ns + self._options.ttft_ns, stream))
         assert self.sockets is not None
         self.sockets.send(connection, stream_head(keep_alive=request.keep_alive))
 
@@ -223,6 +218,20 @@ class Metronome:
     def _text(self, index: int) -> str:
         count = self._options.chunk_tokens
         return "".join(_TEXTS[(index * 7 + word * 3) % len(_TEXTS)] for word in range(count))
+
+    def _send_plain(self, stream: _Stream, data: bytes) -> None:
+        connection = stream.connection
+        if not connection.unsent:
+            try:
+                sent = connection.sock.send(data)
+            except OSError:
+                sent = 0
+            if sent == len(data):
+                return
+            data = data[sent:]
+        # What a socket does not take goes the long way round.
+        assert self.sockets is not None
+        self.sockets.send(connection, data)
 
     def _send_rendered(self, stream: _Stream, index: int) -> None:
         """Send a first or last chunk, or one that carries usage: those that are not all alike."""
@@ -272,17 +281,6 @@ class Metronome:
             running = float(len(self._streams))
             return 200, f"vllm:num_requests_running {running}\nvllm:num_requests_waiting 0.0\n".encode()
         return 404, b'{"detail":"Not Found"}'
-
-
-def _send_whole(connection: Connection, data: bytes) -> bool:
-    """Send at once; False (and nothing sent, or the rest kept) if the socket did not take all."""
-    try:
-        sent = connection.sock.send(data)
-    except OSError:
-        return False
-    if sent < len(data):
-        connection.unsent += data[sent:]
-    return True
 
 
 def serve_metronome(options: MetronomeOptions, on_ready: Callable[[str], None]) -> None:

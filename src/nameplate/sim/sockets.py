@@ -159,8 +159,8 @@ class Sockets:
         if sys.platform == "linux" and isinstance(self._selector, selectors.EpollSelector):
             # epoll's own timeout is in milliseconds. Its descriptor is itself readable when one of its sockets is
             # ready, and select() waits in microseconds.
-            select.select([self._selector.fileno()], [], [], left_s)
-            return self._selector.select(0)
+            ready, _, _ = select.select([self._selector.fileno()], [], [], left_s)
+            return self._selector.select(0) if ready else []
         return self._selector.select(left_s)
 
     def _accept(self) -> None:
