@@ -65,7 +65,7 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         cached_beyond=sum(
             row.cached_tokens is not None and not low <= row.cached_tokens <= high for row in measured
         ),
-        duplicate_prompts=duplicate_prompts(rows, heads_differ=contract.cache.cold and not contract.dataset),
+        duplicate_prompts=duplicate_prompts(rows, heads_differ=not contract.dataset),
         duplicate_outputs=correctness.ok - correctness.unique_outputs,
         outputs_must_differ=plan.outputs_must_differ,
         extra_requests_seen=extra_requests(evidence.samples, rows, evidence.ended_ns),
@@ -74,7 +74,7 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         counters_fell=counters_that_fell((evidence.idle_before, *evidence.samples, evidence.idle_after)),
         counters=_counters(rows, measurement),
         preemptions=measurement.server.preemptions,
-        since_empty_p99_ns=lateness.since_empty.p99_ns if lateness.since_empty else None,
+        arrival_doubt_p99_ns=lateness.arrival_doubt.p99_ns if lateness.arrival_doubt else None,
         send_lag_p99_ns=lateness.send_lag.p99_ns if lateness.send_lag else None,
         lateness_budget_ns=lateness_budget_ns(contract.slos),
         concurrency=plan.concurrency,
@@ -87,8 +87,8 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
 def duplicate_prompts(rows: Sequence[RequestRow], *, heads_differ: bool) -> int:
     """Count prompts that repeat an earlier one, warm-up and ramp included.
 
-    `heads_differ` also holds the first characters of the user text against each other: a cold prompt is unique from
-    its first token on.
+    `heads_differ` also holds the first characters after a shared prefix against each other: a prompt is unique from
+    its first token of its own on.
     """
     whole = len(rows) - len({row.prompt_sha256 for row in rows})
     heads = len(rows) - len({row.prompt_head_sha256 for row in rows}) if heads_differ else 0

@@ -60,7 +60,7 @@ def load_evidence(directory: Path) -> TrialEvidence:
         rows=[rows[index] for index in sorted(rows)],
         timelines=[timelines[index] for index in sorted(timelines)],
         since_empty_ns=reads.since_empty_ns,
-        reads=reads.count,
+        arrival_doubt_ns=reads.arrival_doubt_ns,
         user_stamped_reads=reads.user_stamped,
         samples=reader.lines(layout.SERVER, ServerSample),
         idle_before=_idle(journal, "before"),
@@ -115,6 +115,17 @@ def _prefix(header: TrialHeader) -> str:
     return shared_prefix(header.contract.nonce, length.prefix_words, length.prefix_letters)
 
 
+def arrival_doubt_ns(record: Record) -> int:
+    """Return how much too late the stamp of this read's events may be, in nanoseconds.
+
+    The kernel's stamp is that of a read's newest bytes: exact for one event, however late the read was. The events
+    before it came at some time since the socket was last empty. Bytes that were not kept count as several events.
+    """
+    if record.delay_ns >= 0 and record.kind == Kind.READ and record.payload.count(b"data:") <= 1:
+        return 0
+    return record.since_empty_ns
+
+
 class _Reads:
     """Collect from the wire's history what the rows do not hold: which requests began, and how late reads were."""
 
@@ -124,7 +135,7 @@ class _Reads:
         self._rows = rows
         self.started: set[int] = set()
         self.since_empty_ns: list[int] = []
-        self.count = 0
+        self.arrival_doubt_ns: list[int] = []
         self.user_stamped = 0
         self.last_ns = 0
 
@@ -132,8 +143,8 @@ class _Reads:
         kind = record.kind
         if kind in (Kind.READ, Kind.BARE):
             if record.request in self._measured:
-                self.count += 1
                 self.since_empty_ns.append(record.since_empty_ns)
+                self.arrival_doubt_ns.append(arrival_doubt_ns(record))
                 if record.delay_ns < 0:
                     self.user_stamped += 1
         elif kind == Kind.SENT:

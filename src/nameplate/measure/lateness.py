@@ -23,21 +23,29 @@ class Lateness(Struct, frozen=True):
     """Hold the client's lateness over measured requests.
 
     `since_empty` is how long before each read its socket was last known to be empty; `send_lag` is sent - scheduled.
-    `user_stamped_share` is the share of reads without a kernel stamp. Null where nothing was seen.
+    `arrival_doubt` is how much too late the stamp of a read's events may be: 0 for a kernel-stamped read that holds at
+    most one event, whose stamp is exact however late the read was, else `since_empty`. `user_stamped_share` is the share of reads without a kernel stamp. Null where nothing was seen.
     """
 
     since_empty: Lag | None
+    arrival_doubt: Lag | None
     send_lag: Lag | None
     reads: int
     user_stamped_share: float | None
 
 
 def measure_lateness(
-    measured: Sequence[RequestRow], since_empty_ns: Iterable[int], reads: int, user_stamped: int
+    measured: Sequence[RequestRow],
+    since_empty_ns: Iterable[int],
+    arrival_doubt_ns: Iterable[int],
+    user_stamped: int,
 ) -> Lateness:
     """Measure the lateness of reads and sends."""
     lags = [row.sent_ns - row.scheduled_ns for row in measured if row.sent_ns is not None]
-    return Lateness(_lag(since_empty_ns), _lag(lags), reads, user_stamped / reads if reads > 0 else None)
+    since_empty = _lag(since_empty_ns)
+    reads = since_empty.n if since_empty else 0
+    share = user_stamped / reads if reads else None
+    return Lateness(since_empty, _lag(arrival_doubt_ns), _lag(lags), reads, share)
 
 
 def _lag(values: Iterable[int]) -> Lag | None:

@@ -43,7 +43,7 @@ def measure(evidence: TrialEvidence) -> Measurement:
         rates=measure_rates(measured, timelines),
         concurrency=rebuild(evidence.rows, evidence.plan.concurrency, evidence.ended_ns),
         lateness=measure_lateness(
-            measured, evidence.since_empty_ns, evidence.reads, evidence.user_stamped_reads
+            measured, evidence.since_empty_ns, evidence.arrival_doubt_ns, evidence.user_stamped_reads
         ),
         server=measure_server(evidence.samples, window, evidence.idle_before, evidence.idle_after),
         whole_run=window,

@@ -18,8 +18,8 @@ from nameplate.evidence.timeline import Timeline
 class TrialEvidence(Struct, frozen=True, kw_only=True):
     """Hold what was read from a trial's files, or what a running trial holds before it seals.
 
-    `since_empty_ns` are those of the reads of measured requests; `reads` counts these reads and `user_stamped_reads`
-    those without a kernel stamp; empty iterables where reads were not kept. `idle_before` and `idle_after` are the
+    `since_empty_ns` and `arrival_doubt_ns` (see `lateness`) are those of the reads of measured requests, and
+    `user_stamped_reads` counts those without a kernel stamp. `idle_before` and `idle_after` are the
     server's counters while it was idle, before the warm-up and after the drain; None where that was not seen.
     `damage` are sentences about torn or missing evidence. `interrupted` says that a person or a lost server ended
     it. Times are the trial's own monotonic nanoseconds.
@@ -31,7 +31,7 @@ class TrialEvidence(Struct, frozen=True, kw_only=True):
     rows: Sequence[RequestRow]
     timelines: Iterable[Timeline] = ()
     since_empty_ns: Iterable[int] = ()
-    reads: int = 0
+    arrival_doubt_ns: Iterable[int] = ()
     user_stamped_reads: int = 0
     samples: Sequence[ServerSample] = ()
     idle_before: ServerSample | None = None

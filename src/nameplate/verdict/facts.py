@@ -79,7 +79,7 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
     counters_fell: tuple[str, ...] = ()
     counters: tuple[CounterCheck, ...] = ()
     preemptions: int | None = None
-    since_empty_p99_ns: float | None = None
+    arrival_doubt_p99_ns: float | None = None
     send_lag_p99_ns: float | None = None
     lateness_budget_ns: int
     concurrency: int

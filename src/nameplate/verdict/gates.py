@@ -160,7 +160,7 @@ def _identity(facts: TrialFacts) -> GateResult:
 
 def _lateness(facts: TrialFacts) -> GateResult:
     gate = Gate.client_lateness
-    measures = (("since_empty", facts.since_empty_p99_ns), ("send lag", facts.send_lag_p99_ns))
+    measures = (("arrival doubt", facts.arrival_doubt_p99_ns), ("send lag", facts.send_lag_p99_ns))
     budget = f"budget {format_duration(facts.lateness_budget_ns)}"
     known = [(name, value) for name, value in measures if value is not None]
     said = ", ".join(f"{name} p99 {format_duration(value)}" for name, value in known)

@@ -135,7 +135,7 @@ def evidence(
         "rows": held,
         "timelines": [timeline_of(row) for row in held if row.outcome == "ok"],
         "since_empty_ns": [200_000] * 100,
-        "reads": 100,
+        "arrival_doubt_ns": [0] * 100,
         "identity_before": facts,
         "identity_after": facts,
         "template_floor_tokens": 0,
