@@ -20,6 +20,9 @@ from nameplate.engines.page import read_state
 from nameplate.engines.state import ServerState
 from nameplate.engines.transport import Reply, Transport
 
+# A flush waits for the engine's current step, and some engines for all that is in flight.
+_ORDER_TIMEOUT_S = 60.0
+
 
 class FlushReply(Struct, frozen=True):
     """Hold what the server said to a flush or an abort; None is unknown. Accepted is not yet proven."""
@@ -169,11 +172,13 @@ class Adapter:
 
     # -- for the engines
 
-    def _try(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Reply | None:
+    def _try(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, timeout_s: float = 10.0
+    ) -> Reply | None:
         """Fetch below the base path; None where no answer came."""
         data = None if body is None else msgspec.json.encode(body)
         try:
-            return self.transport.fetch(method, self.target.base_path + path, data)
+            return self.transport.fetch(method, self.target.base_path + path, data, timeout_s=timeout_s)
         except TransportError:
             return None
 
@@ -187,7 +192,7 @@ class Adapter:
         return {}, ""
 
     def _order(self, path: str, body: Mapping[str, Any] | None = None) -> FlushReply:
-        reply = self._try("POST", path, body)
+        reply = self._try("POST", path, body, _ORDER_TIMEOUT_S)
         if reply is None:
             return FlushReply(None, None, f"POST {path} got no answer")
         said = f"POST {path} answered HTTP {reply.status}"

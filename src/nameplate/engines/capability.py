@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -11,6 +12,19 @@ from nameplate.contract.target import Target
 from nameplate.engines.flush import FlushProof
 
 Status = Literal["yes", "no", "unknown", "refused"]
+
+
+# Where the engine has no switch of its own for it.
+HINTS: Mapping[str, str] = {
+    "streaming": "TTFT and gaps cannot be measured without it; a proxy in between may hold streams back.",
+    "streaming usage": "Token counts are then estimated by events; a gateway may drop `stream_options`.",
+    "continuous usage": "Token times are then spread evenly over the events, and marked estimated.",
+    "ignore_eos": "Output lengths then vary; measure with natural stops.",
+    "context limit": "Give --fact context_limit_tokens=N; otherwise the baseline at full shape decides.",
+    "KV tokens": "Give --kv-tokens N or --server-log FILE.",
+    "running limit": "Give --server-log FILE or --fact running_limit_effective=N.",
+    "portability": "Give --server-log FILE or --fact name=value.",
+}
 
 
 class Capability(Struct, frozen=True):

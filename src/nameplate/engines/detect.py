@@ -33,6 +33,9 @@ ADAPTERS: Mapping[str, type[Adapter]] = {
     )
 }
 
+# A path that hangs is no evidence, and there are up to a dozen to try.
+_TIMEOUT_S = 3.0
+
 # What the engines write into `owned_by` of their own model entries.
 _OWNERS = {
     "vllm": "vllm",
@@ -65,7 +68,8 @@ def adapter_named(
 
 def _engine(transport: Transport, target: Target, models: tuple[ServedModel, ...]) -> tuple[str, str]:
     base = target.base_path
-    version = _get(transport, f"{base}/version")
+    get = _Getter(transport)
+    version = get(f"{base}/version")
     if version is not None and json_object(version).get("engine") == ENGINE:
         return ENGINE, f"{base}/version"
     for model in models:
@@ -73,12 +77,12 @@ def _engine(transport: Transport, target: Target, models: tuple[ServedModel, ...
             return name, f"{models_path(target)} (owned_by)"
     for paths, holds, name in _INFO:
         for path in paths:
-            reply = _get(transport, base + path)
+            reply = get(base + path)
             if reply is not None and holds(reply):
                 return name, base + path
     for name, table in TABLES.items():
         for path in dict.fromkeys(prefix + path for path in table.paths for prefix in (base, "")):
-            page = _get(transport, path)
+            page = get(path)
             if page is not None and page.ok and f"\n{table.prefix}".encode() in b"\n" + page.body:
                 return name, path
     return "generic", "nothing that it answered names an engine"
@@ -104,8 +108,17 @@ _INFO: tuple[tuple[tuple[str, ...], Callable[[Reply], bool], str], ...] = (
 )
 
 
-def _get(transport: Transport, path: str) -> Reply | None:
-    try:
-        return transport.fetch("GET", path)
-    except TransportError:
-        return None
+class _Getter:
+    """Fetch each path once; None where no answer came."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._replies: dict[str, Reply | None] = {}
+
+    def __call__(self, path: str) -> Reply | None:
+        if path not in self._replies:
+            try:
+                self._replies[path] = self._transport.fetch("GET", path, timeout_s=_TIMEOUT_S)
+            except TransportError:
+                self._replies[path] = None
+        return self._replies[path]

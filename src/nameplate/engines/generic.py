@@ -16,5 +16,5 @@ class GenericAdapter(Adapter):
         "metrics": "The engine was not recognised. Its state stays unknown: idleness, other traffic and KV use "
         "cannot be checked.",
         "flush": "Restart the server between studies, or use fresh prompts (the default).",
-        "identity": "State what you know with --fact version=... --fact kv_tokens=... or --server-log FILE.",
+        "portability": "State what you know with --fact version=... --fact kv_tokens=... or --server-log FILE.",
     }

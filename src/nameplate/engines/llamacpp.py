@@ -17,7 +17,7 @@ class LlamaCppAdapter(Adapter):
     how_to_enable: ClassVar[Mapping[str, str]] = {
         "metrics": "Start the server with --metrics.",
         "flush": "Caches are per slot; fresh prompts (the default) stay cold by construction.",
-        "identity": "Give --fact name=value.",
+        "portability": "Give --fact name=value.",
     }
 
     def _engine_facts(self) -> dict[str, Fact]:

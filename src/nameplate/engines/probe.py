@@ -14,7 +14,7 @@ from nameplate.contract.sampling import Sampling
 from nameplate.contract.target import Target
 from nameplate.engines.adapter import Adapter
 from nameplate.engines.ask import Asked, ask
-from nameplate.engines.capability import Capability, ProbeReport, ProbeRequest, Status
+from nameplate.engines.capability import HINTS, Capability, ProbeReport, ProbeRequest, Status
 from nameplate.engines.flush import CacheReading, FlushProof, prove_flush, read_cache
 from nameplate.engines.identify import identify
 from nameplate.engines.idle import SECOND_NS
@@ -103,15 +103,11 @@ class Probe:
         self._say("idle test", "unknown" if state.idle is None else "yes", idle[state.idle])
 
     def _identity(self, identity: Identity) -> None:
-        known = (
-            f"{identity.text('engine') or 'engine unknown'} {identity.text('version') or 'version unknown'}"
-        )
-        missing = identity.missing
-        self._say(
-            "identity",
-            "no" if missing else "yes",
-            f"{known}; not known: {', '.join(missing)}" if missing else known,
-        )
+        engine, version = identity.text("engine"), identity.text("version")
+        known = f"{engine or 'engine unknown'} {version or 'version unknown'}"
+        self._say("identity", "yes" if engine and version else "unknown", known)
+        missing = ", ".join(identity.missing)
+        self._say("portability", "no" if missing else "yes", f"not known: {missing}" if missing else "")
         for name, fact in (
             ("context limit", "context_limit_tokens"),
             ("KV tokens", "kv_tokens"),
@@ -179,10 +175,11 @@ class Probe:
             self._say("continuous usage", "refused", "continuous_usage_stats is not accepted")
         else:
             self._say("continuous usage", "yes" if answer.counts_along else "no", events)
-        fields = "seed" if self._sampling.temperature is None else "seed and temperature"
-        self._say(
-            "seed and temperature", "yes", f"{fields} accepted; whether they are honoured is not tested"
-        )
+        for field in ("seed", "temperature"):
+            status: Status = "refused" if field in dropped else "yes"
+            self._say(
+                field, status, "accepted; whether it is honoured is not tested" if status == "yes" else ""
+            )
 
     def _stop_facts(self, answer: Asked, dropped: tuple[str, ...]) -> None:
         exact = answer.completion_tokens == OUTPUT_TOKENS and answer.finish_reason == "length"
@@ -302,7 +299,7 @@ class Probe:
         )
 
     def _say(self, name: str, status: Status, detail: str = "") -> None:
-        hint = "" if status == "yes" else self.adapter.how_to_enable.get(name, "")
+        hint = "" if status == "yes" else self.adapter.how_to_enable.get(name) or HINTS.get(name, "")
         self._found.append(Capability(name, status, detail, hint))
 
     @staticmethod

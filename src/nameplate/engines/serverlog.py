@@ -90,9 +90,17 @@ def _arguments(values: Mapping[str, Any]) -> str:
 
 
 def _vllm_start(line: str) -> dict[str, Fact]:
-    values = _literal(line.partition("non-default args:")[2].strip())
-    if not isinstance(values, dict):
-        return facts(SOURCE, engine="vllm")
+    text = line.partition("non-default args:")[2].strip()
+    values = _literal(text)
+    return _vllm_arguments(values if isinstance(values, dict) else _loose_arguments(text))
+
+
+def _old_vllm_start(line: str) -> dict[str, Fact]:
+    """Read the whole namespace that versions before 0.8 wrote."""
+    return _vllm_arguments(_call_arguments(line.partition("args: ")[2].strip()))
+
+
+def _vllm_arguments(values: Mapping[str, Any]) -> dict[str, Fact]:
     dp = whole(values.get("data_parallel_size")) or 1
     limit = whole(values.get("max_num_seqs"))
     degrees = " ".join(
@@ -112,6 +120,7 @@ def _vllm_start(line: str) -> dict[str, Fact]:
         context_limit_tokens=whole(values.get("max_model_len")),
         running_limit_requested=None if limit is None else limit * dp,
         running_limit_effective=None if limit is None else limit * dp,
+        block_size_tokens=whole(values.get("block_size")),
         quantisation=values.get("quantization"),
         dtype=values.get("dtype"),
         kv_dtype=values.get("kv_cache_dtype"),
@@ -120,7 +129,8 @@ def _vllm_start(line: str) -> dict[str, Fact]:
         speculative=_speculative(values.get("speculative_config")),
     )
     # Not through `facts`, whose limit is for single values.
-    found["server_arguments"] = Fact(_arguments(values), SOURCE)
+    if values:
+        found["server_arguments"] = Fact(_arguments(values), SOURCE)
     return found
 
 
@@ -274,12 +284,13 @@ def _call_arguments(text: str) -> dict[str, Any]:
 
 def _loose_arguments(text: str) -> dict[str, Any]:
     """Read what can be read where some value is not Python (`<Enum: 1>`) or the line was cut."""
-    pairs = re.findall(r"\b(\w+)=('[^']*'|-?\d+(?:\.\d+)?|True|False|None)(?=[,)])", text)
+    pairs = re.findall(r"\b(\w+)(?:=|': )('[^']*'|-?\d+(?:\.\d+)?|True|False|None)(?=[,)}])", text)
     return {name: _literal(value) for name, value in pairs}
 
 
 _STARTS: tuple[tuple[str, Callable[[str], dict[str, Fact]]], ...] = (
     ("non-default args:", _vllm_start),
+    (" args: Namespace(", _old_vllm_start),
     ("server_args=ServerArgs(", _sglang_start),
 )
 _LINES: tuple[tuple[str, Callable[[str, Mapping[str, Fact]], dict[str, Fact]]], ...] = (

@@ -22,7 +22,7 @@ class SglangAdapter(Adapter):
         "metrics": "Start the server with --enable-metrics.",
         "cached-token reports": "Start the server with --enable-cache-report.",
         "flush": "POST /flush_cache refuses while requests run; with a key set, it may need the admin key.",
-        "identity": "Give --server-log FILE or --fact name=value.",
+        "portability": "Give --server-log FILE or --fact name=value.",
         "tokenise": "Newer versions serve POST /tokenize.",
     }
 

@@ -17,7 +17,7 @@ class TensorRtLlmAdapter(Adapter):
     how_to_enable: ClassVar[Mapping[str, str]] = {
         "metrics": "Set `return_perf_metrics: true` in the file given with --extra_llm_api_options (or --config).",
         "flush": "It has no such request; fresh prompts (the default) stay cold by construction.",
-        "identity": "Give --fact name=value.",
+        "portability": "Give --fact name=value.",
     }
 
     def _engine_facts(self) -> dict[str, Fact]:

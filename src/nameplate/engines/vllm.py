@@ -23,7 +23,7 @@ class VllmAdapter(Adapter):
         "flush": _DEV_MODE,
         "cached-token reports": "Start the server with --enable-prompt-tokens-details.",
         "running limit": f"{_DEV_MODE} Or give --server-log FILE, or --fact running_limit_requested=N.",
-        "identity": "Give --server-log FILE or --fact name=value; VLLM_SERVER_DEV_MODE=1 lets the API tell more.",
+        "portability": "Give --server-log FILE or --fact name=value; VLLM_SERVER_DEV_MODE=1 lets the API tell more.",
         "tokenise": "Newer versions serve POST /tokenize.",
     }
 

@@ -179,6 +179,13 @@ def test_an_unknown_server_is_generic_and_says_so() -> None:
     assert adapter.healthy()
 
 
+def test_detection_asks_each_path_once() -> None:
+    """An unknown server sees a dozen requests and no more."""
+    transport = ScriptedTransport({"GET /v1/models": models("openai")})
+    detected(transport)
+    assert len(transport.calls) == len(set(transport.calls)) <= 12
+
+
 def test_health_never_touches_a_generating_endpoint() -> None:
     """SGLang's `/health_generate` is workload."""
     transport = ScriptedTransport({"GET /v1/models": models("sglang"), "GET /health": reply(b"", 503)})

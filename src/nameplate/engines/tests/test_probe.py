@@ -26,7 +26,7 @@ def status(report: ProbeReport, name: str) -> str:
 def test_a_server_with_everything_on_has_everything() -> None:
     """Only facts that no API tells are missing."""
     report = probed()
-    assert {one.name for one in report.missing} == {"identity", "running limit"}
+    assert {one.name for one in report.missing} == {"portability", "running limit"}
     assert report.target.stream_usage and report.target.continuous_usage
     assert report.floor_tokens == 0 and report.reports_cached_tokens and report.dropped == ()
     assert report.flush is not None and report.flush.status == "proven"
@@ -69,6 +69,14 @@ def test_a_server_without_max_tokens_gets_the_newer_name() -> None:
     """All later requests then use `max_completion_tokens`."""
     report = probed(FakeTraits(rejects=("max_tokens",)))
     assert report.limit_field == "max_completion_tokens"
+    assert report.flush is not None and report.flush.status == "proven"
+
+
+def test_a_field_of_the_api_that_a_model_refuses_is_dropped_and_named() -> None:
+    """Some models take no temperature or seed; all later requests of the probe go without."""
+    report = probed(FakeTraits(rejects=("seed", "temperature")))
+    assert set(report.dropped) == {"seed", "temperature"}
+    assert (status(report, "seed"), status(report, "temperature")) == ("refused", "refused")
     assert report.flush is not None and report.flush.status == "proven"
 
 

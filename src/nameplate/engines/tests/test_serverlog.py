@@ -88,6 +88,17 @@ def test_a_log_with_values_that_are_no_literals_is_read_as_far_as_it_goes() -> N
     assert (found["running_limit_requested"], found["parallel_degrees"]) == (64, "tp=2")
 
 
+def test_arguments_beside_an_object_and_those_of_old_versions_are_read() -> None:
+    """A value that is no literal costs only itself; before 0.8 the whole namespace was written."""
+    line = "non-default args: {'max_num_seqs': 4, 'config': Thing(a=1), 'quantization': 'awq'}"
+    found = values(parse_server_log([line]))
+    assert (found["running_limit_requested"], found["quantisation"]) == (4, "awq")
+    old = "INFO args: Namespace(model='m', block_size=16, api_key='sk-abcdefghijk', f=<function x>, max_num_seqs=8)"
+    found = values(parse_server_log([old, "# GPU blocks: 100, # CPU blocks: 5"]))
+    assert (found["running_limit_requested"], found["kv_tokens"]) == (8, 1600)
+    assert "abcdefghijk" not in str(found)
+
+
 def test_a_log_of_something_else_is_refused(tmp_path: Path) -> None:
     """No facts would be a silent surprise."""
     file = tmp_path / "x.log"
