@@ -7,8 +7,10 @@ as were generated.
 
 import hashlib
 import re
+from array import array
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from random import Random
 from zlib import crc32
 
@@ -20,14 +22,28 @@ _VOCABULARY: tuple[str, ...] = tuple(f" {word}" for word in WORDS) + (",", ".") 
 _REPEATED = (" the", " same", " words", " again", ",")
 
 
-@lru_cache(maxsize=65_536)
+# Longer words are not remembered: what a client sends must not decide how much memory this takes.
+_REMEMBERED = 32
+
+
 def _piece_id(piece: str) -> int:
     return crc32(piece.encode("utf-8", "surrogatepass"))
 
 
+@lru_cache(maxsize=65_536)
+def _known_word(word: str) -> tuple[int, ...]:
+    return tuple(map(_piece_id, _PIECE.findall(word)))
+
+
+def _word(word: str) -> tuple[int, ...]:
+    if len(word) <= _REMEMBERED:
+        return _known_word(word)
+    return tuple(map(_piece_id, _PIECE.findall(word)))
+
+
 def tokenize(text: str) -> list[int]:
     """Return the token ids of a text."""
-    return list(map(_piece_id, _PIECE.findall(text)))
+    return list(chain.from_iterable(map(_word, text.split())))
 
 
 class ChatTemplate:
@@ -62,7 +78,7 @@ class ChatTemplate:
 def answer_seed(prompt: Sequence[int], salt: int) -> int:
     """Derive an answer's seed from the prompt and a salt (0 when greedy), the same in every process."""
     digest = hashlib.blake2b(digest_size=8, salt=salt.to_bytes(16, "little", signed=True))
-    digest.update(b"".join(token.to_bytes(4, "little") for token in prompt))
+    digest.update(array("I", prompt).tobytes())
     return int.from_bytes(digest.digest(), "little")
 
 
