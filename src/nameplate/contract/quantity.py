@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from fractions import Fraction
 
 from nameplate.contract.errors import CallerError
 
@@ -17,8 +18,10 @@ _NS = {
     "min": 60 * 10**9,
     "h": 3600 * 10**9,
 }
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zµ]+)")
-_COUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmM]?)")
+# Digits are bounded, so that no number is too large to compute with; fractions keep what was written exactly.
+_NUMBER = r"(\d{1,15}(?:\.\d{1,15})?)"
+_DURATION = re.compile(_NUMBER + r"\s*([a-zµ]+)", re.ASCII)
+_COUNT = re.compile(_NUMBER + r"\s*([kKmM]?)", re.ASCII)
 
 
 def parse_duration_ns(text: str) -> int:
@@ -31,7 +34,7 @@ def parse_duration_ns(text: str) -> int:
             raise CallerError(
                 f"{text!r} is not a duration.", hint="Write a number and a unit: 250ms, 10s, 5m or 8h."
             )
-        total += round(float(match[1]) * _NS[match[2]])
+        total += round(Fraction(match[1]) * _NS[match[2]])
         rest = rest[match.end() :].lstrip()
     if not text.strip():
         raise CallerError(
@@ -47,8 +50,8 @@ def parse_tokens(text: str) -> int:
         raise CallerError(
             f"{text!r} is not a token count.", hint="Write a whole number such as 8192, or 8k for 8 x 1,024."
         )
-    value = float(match[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[match[2].lower()]
-    if value != int(value):
+    value = Fraction(match[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[match[2].lower()]
+    if value.denominator != 1:
         raise CallerError(f"{text!r} is not a whole number of tokens.", hint="k means 1,024: 8k is 8192.")
     return int(value)
 
