@@ -35,7 +35,14 @@ class Slo(Struct, frozen=True):
         rate = _RATE.fullmatch(text)
         if rate is not None:
             cls._strict(rate[1], text)
-            return cls("error_rate", limit_ratio=parse_ratio(rate[2]))
+            share = parse_ratio(rate[2])
+            if share <= 0:
+                raise CallerError(
+                    f"No error rate can be below {rate[2].strip()}.",
+                    why="SLOs here are strict.",
+                    hint="Leave the error_rate SLO out: then any error fails a trial.",
+                )
+            return cls("error_rate", limit_ratio=share)
         match = _LATENCY.fullmatch(text)
         if match is None:
             raise CallerError(f"{text!r} is not an SLO.", hint=_HINT)
@@ -69,4 +76,4 @@ class Slo(Struct, frozen=True):
         if self.limit_ratio is not None:
             return f"error_rate < {self.limit_ratio:g}"
         assert self.percentile is not None and self.limit_ns is not None
-        return f"{self.metric} p{self.percentile:g} < {format_duration(self.limit_ns)}"
+        return f"{self.metric} p{repr(self.percentile).removesuffix('.0')} < {format_duration(self.limit_ns)}"
