@@ -32,11 +32,13 @@ class Deadlines(Struct, frozen=True):
         for slo in slos:
             if slo.limit_ns is None:
                 continue
-            bound = {
+            stage_ns = {
                 "ttft": chosen.first_output_ns,
                 "longest_gap": chosen.silence_ns,
                 "itl": chosen.silence_ns,
             }.get(slo.metric, chosen.total_ns)
+            # The deadline of the whole request cuts every stage of it.
+            bound = min(stage_ns, chosen.total_ns)
             if bound <= slo.limit_ns:
                 raise CallerError(
                     f"A deadline of {bound / 1e9:g} s is not above the limit of the SLO {slo}.",
