@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Literal
 
@@ -59,7 +60,9 @@ class Identity(Struct, frozen=True):
     def integer(self, name: str) -> int | None:
         """Return a whole-number fact, or None where it is unknown or not a number."""
         value = self.value(name)
-        return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            return None
+        return int(value)
 
     def text(self, name: str) -> str | None:
         value = self.value(name)
