@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -11,6 +12,11 @@ from nameplate.contract.errors import CallerError
 
 Api = Literal["chat", "completions"]
 _PORTS = {"http": 80, "https": 443}
+_PLAIN = re.compile(r"[!-~]*")
+# RFC 9110 5.1 and 5.5: a field's name is a token; its value has no control characters but the tab.
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[\t -~\x80-\xff]*")
+_GAP = re.compile(r"[\x00-\x20\x7f]")
 
 
 class Target(Struct, frozen=True):
@@ -39,21 +45,30 @@ class Target(Struct, frozen=True):
         hint = "Write it like http://127.0.0.1:8000 or https://host/prefix/v1."
         try:
             parts = urlsplit(text if "://" in text else f"http://{text}")
-            port = parts.port
+            named = parts.username or parts.password
+            port = parts.port if not named else None
         except ValueError as error:
             raise CallerError(f"{text!r} is not a URL: {error}.", hint=hint) from None
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise CallerError(f"{text!r} is not an http(s) URL.", hint=hint)
-        if parts.username or parts.password:
+        # Before any message that would repeat the URL, and the password with it.
+        if named:
             raise CallerError(
                 "The URL holds a user name or password.",
                 why="It would end up in the evidence.",
                 hint="Give keys with --api-key-env or --api-key-file.",
             )
         if parts.query or parts.fragment:
-            raise CallerError(f"{text!r} has a query or fragment.", hint=hint)
+            raise CallerError("The URL has a query or fragment.", hint=hint)
+        if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+            raise CallerError(f"{text!r} is not an http(s) URL.", hint=hint)
+        if not _PLAIN.fullmatch(parts.path) or _GAP.search(parts.hostname):
+            raise CallerError(
+                f"{text!r} holds a blank or a character that a URL cannot hold.",
+                hint="Write such characters as %20 or %C3%A9.",
+            )
         path = parts.path.rstrip("/")
-        api: Api = "completions" if path.endswith("/v1/completions") else "chat"
+        api: Api = "chat"
+        if path.endswith("/completions") and not path.endswith("/chat/completions"):
+            api = "completions"
         for suffix in ("/chat/completions", "/completions", "/v1"):
             path = path.removesuffix(suffix)
         scheme: Literal["http", "https"] = "https" if parts.scheme == "https" else "http"
@@ -78,10 +93,21 @@ class Target(Struct, frozen=True):
 class Credentials(Struct, frozen=True):
     """Hold what must never reach disk: headers with keys in them. It has no readable form.
 
-    `headers` are all extra request headers; `secret_names` those whose values are redacted wherever they are shown.
+    `headers` are all extra request headers. CallerError, without the value, for one that HTTP cannot carry.
     """
 
     headers: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, value in self.headers:
+            if not _TOKEN.fullmatch(name):
+                raise CallerError(f"{name!r} is not the name of a header.", hint="Write NAME: VALUE.")
+            if not _VALUE.fullmatch(value):
+                raise CallerError(
+                    f"The value of the header {name} holds a line end or a character that HTTP cannot carry.",
+                    why="It would be sent as something else than was meant.",
+                    hint="A key read from a file may end in a line feed: strip it.",
+                )
 
     def __repr__(self) -> str:
         return f"Credentials({', '.join(name for name, _ in self.headers)}: redacted)"
