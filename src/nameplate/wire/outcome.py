@@ -45,18 +45,3 @@ class Outcome(StrEnum):
     def is_timeout(self) -> bool:
         """Say whether one of our own deadlines ended the request."""
         return self.value.startswith("timed_out_")
-
-
-# What an ending means by itself, when the response has said nothing that weighs more.
-OUTCOME_OF_ENDING: dict[Ending, Outcome] = {
-    Ending.eof: Outcome.truncated,
-    Ending.malformed: Outcome.malformed,
-    Ending.reset: Outcome.reset,
-    Ending.connect_failed: Outcome.connect_failed,
-    Ending.deadline_connect: Outcome.timed_out_connect,
-    Ending.deadline_first_output: Outcome.timed_out_first_output,
-    Ending.deadline_silence: Outcome.timed_out_silence,
-    Ending.deadline_total: Outcome.timed_out_total,
-    Ending.cancelled: Outcome.cancelled,
-    Ending.unfinished: Outcome.unfinished,
-}

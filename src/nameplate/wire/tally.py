@@ -1,25 +1,6 @@
 """Fold the timed reads of one request into what its row needs.
 
-The outcome of an exchange, by the first line that fits:
-
-====================================================  ==========================
-what was seen                                         outcome
-====================================================  ==========================
-no connection                                         connect_failed
-a status outside 200..299, however the body ended     http_error
-an error in the body, ``[DONE]`` after it or not      stream_error
-a finish reason such as ``abort`` or ``error``        stream_error
-broken HTTP framing                                   malformed
-the peer closed before the message was whole          truncated (reset, if before any status)
-reset, deadline, cancelled, unfinished                that
-a body that ends inside an event or a document        truncated
-HTML, plain text, NDJSON, undecodable data            malformed
-a whole JSON answer                                   ok (``not_streamed`` if a stream was asked for)
-finish reason, ``[DONE]`` or not                      ok (``no_done`` without it)
-``[DONE]`` and output, no finish reason               ok (``no_finish_reason``)
-``[DONE]`` and no output, no finish reason            ended_without_marker
-neither finish reason nor ``[DONE]``                  ended_without_marker
-====================================================  ==========================
+Which outcome an exchange has: see ``classify``.
 
 Warnings beside an outcome: ``empty_output`` (ok without any text: gates decide on it), ``compressed``,
 ``usage_decreased``, ``bad_usage`` (a count that is none), ``bytes_after_done``, ``buffered`` (nearly all events came
@@ -33,25 +14,11 @@ from array import array
 
 from nameplate.wire.body import BodyDecoder
 from nameplate.wire.chunk import Api
+from nameplate.wire.classify import Exchange, classify, is_failure
 from nameplate.wire.events import Channel, Done, Event, Finish, Output, StreamError, Usage
 from nameplate.wire.loose import bounded
-from nameplate.wire.outcome import OUTCOME_OF_ENDING, Ending, Outcome
+from nameplate.wire.outcome import Ending, Outcome
 
-# Words with which engines finish a request that they did not complete.
-_FAILED_FINISHES = frozenset(
-    {
-        "abort",
-        "aborted",
-        "error",
-        "failed",
-        "failure",
-        "exception",
-        "cancel",
-        "cancelled",
-        "canceled",
-        "timeout",
-    }
-)
 # Text is hashed in pieces of this many events: a digest update costs more than an append.
 _PIECES = 256
 # From how many output events on a pattern in them is more than chance.
@@ -80,6 +47,7 @@ class Tally:
         "_digest",
         "_done",
         "_extends",
+        "_kind",
         "_last_body_ns",
         "_pieces",
         "_previous",
@@ -122,6 +90,7 @@ class Tally:
         self._zero_gaps = 0
         self._last_body_ns = 0
         self._done = False
+        self._kind = ""
         self.http_status: int | None = None
         self.ending: Ending | None = None
         self.outcome = Outcome.unfinished
@@ -159,7 +128,8 @@ class Tally:
         """Return ``usage``, ``estimated`` (one token an event) or None (no count, and no stream of events)."""
         if self.completion_tokens is not None:
             return "usage"
-        if self.output_events and self._decoder is not None and self._decoder.kind == "sse":
+        kind = self._kind if self._decoder is None else self._decoder.kind
+        if self.output_events and kind == "sse":
             return "estimated"
         return None
 
@@ -195,10 +165,26 @@ class Tally:
             self._close_text()
         except Exception as problem:
             self._internal(problem)
-        self.outcome, reason = self._judge(ending, detail)
+        exchange = Exchange(
+            ending=ending,
+            detail=detail,
+            http_status=self.http_status,
+            asked_to_stream=self._asked_to_stream,
+            kind="" if decoder is None else decoder.kind,
+            malformed=None if decoder is None else decoder.malformed,
+            cut=decoder is not None and decoder.cut,
+            error=self.error,
+            finish_reason=self.finish_reason,
+            done=self._done,
+            has_output=self.output_events > 0,
+        )
+        self.outcome, reason = classify(exchange)
         self.error = bounded(reason) if reason else None
-        self._warn()
-        # The decoder's buffers end here; its kind is still asked for.
+        if decoder is not None:
+            self._kind = decoder.kind
+            self._warn(decoder)
+            # Its buffers have done their duty; rows are kept for longer.
+            self._decoder = None
         return self.outcome
 
     def _internal(self, problem: Exception) -> None:
@@ -270,7 +256,7 @@ class Tally:
             self._usage(event)
         elif isinstance(event, Finish):
             # Of several choices the one that failed speaks for all.
-            if not _is_failure(self.finish_reason):
+            if not is_failure(self.finish_reason):
                 self.finish_reason = event.reason
             self.finish_ns = t_ns
         elif isinstance(event, StreamError):
@@ -313,48 +299,8 @@ class Tally:
         if self.output_events:
             self.output_sha256 = self._digest.hexdigest()
 
-    def _judge(self, ending: Ending, detail: str) -> tuple[Outcome, str]:
-        decoder = self._decoder
-        if self.http_status is None or decoder is None:
-            if ending is Ending.complete:
-                return Outcome.malformed, "the exchange ended without a response"
-            if ending is Ending.eof:
-                return Outcome.reset, detail or "the server closed the connection before any response"
-            return OUTCOME_OF_ENDING[ending], detail or _ENDING_WORDS[ending]
-        if not 200 <= self.http_status < 300:
-            said = self.error or decoder.malformed or detail
-            return (
-                Outcome.http_error,
-                f"HTTP {self.http_status}: {said}" if said else f"HTTP {self.http_status}",
-            )
-        if self.error is not None:
-            return Outcome.stream_error, self.error
-        if _is_failure(self.finish_reason):
-            return Outcome.stream_error, f"the server finished the request with reason {self.finish_reason!r}"
-        if ending is not Ending.complete:
-            return OUTCOME_OF_ENDING[ending], detail or _ENDING_WORDS[ending]
-        if decoder.malformed is not None:
-            return Outcome.truncated if decoder.cut else Outcome.malformed, decoder.malformed
-        return self._judge_whole(decoder)
-
-    def _judge_whole(self, decoder: BodyDecoder) -> tuple[Outcome, str]:
-        if decoder.kind == "json":
-            return Outcome.ok, ""
-        if not decoder.kind and not self._asked_to_stream:
-            return Outcome.malformed, "an empty body"
-        if self.finish_reason is not None or (self._done and self.output_events):
-            return Outcome.ok, ""
-        if self._done:
-            return (
-                Outcome.ended_without_marker,
-                "the stream had neither output nor a finish reason before [DONE]",
-            )
-        return Outcome.ended_without_marker, "the stream ended without a finish reason and without [DONE]"
-
-    def _warn(self) -> None:
-        warnings, decoder = self.warnings, self._decoder
-        if decoder is None:
-            return
+    def _warn(self, decoder: BodyDecoder) -> None:
+        warnings = self.warnings
         warnings |= decoder.warnings
         if decoder.compressed:
             warnings.add("compressed")
@@ -378,24 +324,6 @@ class Tally:
             warnings.add("no_finish_reason")
 
 
-def _is_failure(finish_reason: str | None) -> bool:
-    return finish_reason is not None and finish_reason.lower() in _FAILED_FINISHES
-
-
 def _words(event: StreamError) -> str:
     labels = [label for label in (event.kind, event.code) if label and label not in event.message]
     return f"{event.message} ({', '.join(labels)})" if labels else event.message
-
-
-_ENDING_WORDS = {
-    Ending.eof: "the connection was closed before the end that the framing promised",
-    Ending.malformed: "broken HTTP framing",
-    Ending.reset: "the connection was reset",
-    Ending.connect_failed: "no connection could be made",
-    Ending.deadline_connect: "no connection within the connect deadline",
-    Ending.deadline_first_output: "no output within the first-output deadline",
-    Ending.deadline_silence: "no byte within the silence deadline",
-    Ending.deadline_total: "not finished within the deadline of the whole request",
-    Ending.cancelled: "cancelled by us",
-    Ending.unfinished: "still running when the trial ended",
-}
