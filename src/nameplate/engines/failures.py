@@ -41,7 +41,7 @@ def failure(kind: FailureKind, target: Target, detail: str = "") -> TransportErr
     if kind == "timeout":
         return TransportError(
             kind,
-            f"{where} took the connection or never answered it: no whole answer in time{said}.",
+            f"{where} gave no whole answer in time{said}.",
             why="A server that hangs cannot be measured.",
             hint="Is it still loading a model, overloaded, or is something else on this port?",
         )
@@ -54,8 +54,13 @@ def failure(kind: FailureKind, target: Target, detail: str = "") -> TransportErr
             "or http:// if the server speaks plain HTTP.",
         )
     if kind == "reset":
+        tls = (
+            " A server that speaks TLS does this to http://: try https://." if target.scheme == "http" else ""
+        )
         return TransportError(
-            kind, f"{where} closed the connection before its answer was whole{said}.", hint="See its log."
+            kind,
+            f"{where} closed the connection before its answer was whole{said}.",
+            hint=f"See its log.{tls}",
         )
     if kind == "too_large":
         return TransportError(

@@ -6,6 +6,7 @@ import http.client
 import io
 import ipaddress
 import queue
+import re
 import socket
 import ssl
 import threading
@@ -24,6 +25,8 @@ from nameplate.engines.failures import TransportError, failure
 # A vLLM metrics page is 50 KB an engine; a data-parallel deployment of 64 engines stays below this.
 LIMIT_BYTES = 8 << 20
 _READ_BYTES = 1 << 16
+_SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
+_SECRET_CHARS = 8  # shorter ones would redact ordinary words
 
 
 class Reply(Struct, frozen=True):
@@ -124,6 +127,7 @@ class HttpTransport:
     def __init__(self, target: Target, credentials: Credentials | None = None) -> None:
         self._target = target
         self._headers = credentials.headers if credentials else ()
+        self._secrets = _secrets(self._headers)
         self._tls = _tls_context(target) if target.scheme == "https" else None
 
     def fetch(
@@ -223,7 +227,11 @@ class HttpTransport:
             ) from None
         connection.endheaders(body)
         response = connection.getresponse()
-        return _reply(response, limit, lambda detail: failure("too_large", self._target, detail))
+        reply = _reply(response, limit, lambda detail: failure("too_large", self._target, detail))
+        body = reply.body
+        for secret in self._secrets:
+            body = body.replace(secret, b"redacted")
+        return Reply(reply.status, reply.headers, body)
 
     def _extra(self, own: dict[str, str]) -> tuple[tuple[str, str], ...]:
         reserved = {*own, "content-length", "content-type"} - {"user-agent", "accept"}
@@ -259,6 +267,12 @@ def _gunzip(body: bytes, limit: int, too_large: Callable[[str], TransportError])
     if unpacker.unconsumed_tail:
         raise too_large(f"{limit} bytes were allowed after unpacking")
     return text
+
+
+def _secrets(headers: tuple[tuple[str, str], ...]) -> tuple[bytes, ...]:
+    """Return what must not come back in an error message that is kept: servers do echo the key they refuse."""
+    found = (value.split()[-1] for name, value in headers if _SECRET_NAME.search(name) and value.split())
+    return tuple(secret.encode() for secret in found if len(secret) >= _SECRET_CHARS)
 
 
 def _look_up(host: str, port: int, put: Callable[[Any], None]) -> None:

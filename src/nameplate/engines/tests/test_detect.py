@@ -211,7 +211,13 @@ def test_a_flush_that_refuses_with_200_is_not_accepted() -> None:
 
 def test_odd_answers_leave_facts_unknown() -> None:
     """Wrong types, lists for objects, zeros and broken JSON never raise and never become facts."""
-    odd: tuple[Answer, ...] = (reply([]), reply(b"{"), reply({"version": 3, "vllm_config": []}), "timeout")
+    odd: tuple[Answer, ...] = (
+        reply([]),
+        reply(b"{"),
+        reply(b"[" * 100_000),
+        reply({"version": 3, "vllm_config": []}),
+        "timeout",
+    )
     for answer in odd:
         script = {**VLLM, "GET /version": answer, "GET /server_info?config_format=json": answer}
         identity = detected(ScriptedTransport(script)).identity()

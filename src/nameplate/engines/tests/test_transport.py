@@ -171,6 +171,15 @@ def test_extra_headers_are_sent_and_the_environments_proxy_is_not_used(
         assert reply.body.lower().count(b"content-length: 7\r\n") == 1 and b"evil" not in reply.body
 
 
+@pytest.mark.live
+def test_a_key_that_the_server_echoes_does_not_come_back() -> None:
+    """Error messages are kept with the evidence, and some servers quote the key in them."""
+    with server(echoes) as target:
+        secret = Credentials((("Authorization", "Bearer topsecretkey"), ("X-Note", "plainwords")))
+        body = HttpTransport(target, secret).fetch("GET", "/").body
+        assert b"topsecretkey" not in body and b"Bearer redacted" in body and b"plainwords" in body
+
+
 def test_a_key_with_a_line_end_is_the_callers_mistake() -> None:
     """It is refused without being shown."""
     with server(echoes) as target, pytest.raises(CallerError) as caught:
