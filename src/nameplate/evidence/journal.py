@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,31 @@ class JournalEntry(Struct, frozen=True):
 
 
 class Journal:
-    """Append entries to a file; each is one write, so that several processes may share the file."""
+    """Append entries to a file that several processes may share; an entry is there whole or not at all."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def note(self, t_ns: int, what: str, **detail: Any) -> None:
         """Append one entry; `detail` must be plain JSON values. OSError when the disk is full."""
-        os.write(self._fd, msgspec.json.encode(JournalEntry(t_ns, what, detail)) + b"\n")
+        line = msgspec.json.encode(JournalEntry(t_ns, what, detail)) + b"\n"
+        # Locked, because half a line on a full disk must be cut away before anybody else appends.
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        try:
+            before = os.fstat(self._fd).st_size
+            try:
+                written = 0
+                while written < len(line):
+                    written += os.write(self._fd, line[written:])
+            except OSError:
+                os.ftruncate(self._fd, before)
+                raise
+        finally:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+    def size(self) -> int:
+        """Return how many bytes the file holds now."""
+        return os.fstat(self._fd).st_size
 
     def close(self) -> None:
         if self._fd >= 0:

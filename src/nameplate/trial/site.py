@@ -91,7 +91,7 @@ def require_contract_fields(report: ProbeReport, sampling: Sampling) -> None:
         raise ServerError(
             f"The server refuses the field{'s' * (len(refused) > 1)} {', '.join(refused)}.",
             why="Every request of the contract would send it.",
-            hint="Leave it out of the contract: --temperature none, --no-seed or --natural-stops.",
+            hint="Leave it out of the contract: --temperature none, --no-request-seeds or --natural-stops.",
         )
     eos = report.capability("ignore_eos")
     if sampling.ignore_eos and eos is not None and eos.status == "no":
@@ -143,8 +143,13 @@ def build_corpus(
     *,
     tokenizer: Path | None = None,
     dataset: Dataset | None = None,
+    calibration_nonce: str | None = None,
 ) -> Corpus:
-    """Find how prompts of this shape are made, asking the server for its own counts where that is needed."""
+    """Find how prompts of this shape are made, asking the server for its own counts where that is needed.
+
+    The calibration's prompts have the study's nonce unless they are told apart by another one.
+    """
+    study_nonce, nonce = nonce, calibration_nonce or nonce
     counter = _Counter(site, note)
     if dataset is not None:
         return FromFile(
@@ -163,7 +168,7 @@ def build_corpus(
                 policy.shared_prefix_tokens, nonce=nonce, first_index=1000, block_tokens=site.block_tokens
             )
         )
-        prefix = shared_prefix(nonce, prefix_length.words, prefix_length.letters)
+        prefix = shared_prefix(study_nonce, prefix_length.words, prefix_length.letters)
     prefix_tokens = prefix_length.measured_tokens if prefix_length else None
     # The calibration's own prompts are told apart by the shape they are for.
     calibrated = counter.settle(
@@ -180,7 +185,7 @@ def build_corpus(
         prefix_tokens=prefix_tokens,
         calibrated_tokens=calibrated.measured_tokens,
     )
-    return Composed(nonce, length, shape.output_tokens)
+    return Composed(study_nonce, length, shape.output_tokens)
 
 
 def _exact(counter: _Counter, tokenizer: LocalTokenizer, shape: Shape, nonce: str) -> Corpus:

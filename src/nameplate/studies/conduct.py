@@ -1,0 +1,246 @@
+"""Conducting a capacity study: survey, freeze the contract, run the generator, record, seal, rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct, structs
+
+from nameplate import __version__
+from nameplate.contract.contract import Contract
+from nameplate.contract.errors import CallerError
+from nameplate.contract.identity import Fact, Identity
+from nameplate.contract.plan import TrialPlan
+from nameplate.contract.shape import Shape
+from nameplate.contract.target import Credentials, Target
+from nameplate.engines.identify import limit_warning
+from nameplate.evidence.header import Keeping
+from nameplate.evidence.journal import Journal
+from nameplate.measure.plate import Plate
+from nameplate.measure.plate_builder import build_plate
+from nameplate.measure.result import TrialResult
+from nameplate.measure.study_record import study_record
+from nameplate.prompts.dataset import Dataset
+from nameplate.studies.archive import StudyArchive
+from nameplate.studies.capacity import study
+from nameplate.studies.resume import Leftover
+from nameplate.studies.runner import run
+from nameplate.trial.corpus import Composed, Corpus
+from nameplate.trial.ground import Ground
+from nameplate.trial.interruption import Interruption
+from nameplate.trial.life import TrialSetup, Watch, run_trial
+from nameplate.trial.site import (
+    Site,
+    build_corpus,
+    require_context,
+    require_contract_fields,
+    require_flush,
+    survey,
+)
+from nameplate.verdict.expectation import Expectation
+from nameplate.verdict.shape import Decision, ShapeVerdict
+
+Tell = Callable[[str], None]
+
+
+class Conditions(Struct, frozen=True, kw_only=True):
+    """Hold what surrounds a study and is not part of its contract."""
+
+    ground: Ground
+    credentials: Credentials
+    keeping: Keeping
+    command: tuple[str, ...]
+    client_host: dict[str, str | int]
+    interruption: Interruption
+    watch: Watch
+    tell: Tell
+    log: Mapping[str, Fact] = {}
+    given: Mapping[str, Fact] = {}
+    tokenizer: Path | None = None
+    dataset: Dataset | None = None
+    workers: int = 1
+    new_connections: bool = False
+
+
+class Prepared(Struct, frozen=True, kw_only=True):
+    """Hold a study that may begin: the server surveyed, the contract frozen and written, the prompts calibrated."""
+
+    archive: StudyArchive
+    journal: Journal
+    site: Site
+    contract: Contract
+    setup: TrialSetup
+    corpora: Mapping[Shape, Corpus]
+
+
+def prepare(conditions: Conditions, wanted: Contract, archive: StudyArchive) -> Prepared:
+    """Survey the server, refuse what cannot be measured, and freeze the contract; all before any load."""
+    journal = archive.journal()
+    site = _survey(conditions, wanted.target, wanted, wanted.nonce, journal)
+    contract = structs.replace(wanted, target=site.target)
+    for shape in contract.shapes:
+        require_context(site.report.identity, shape)
+    archive.write_contract(contract)
+    corpora = {shape: _corpus(conditions, site, contract, shape, journal) for shape in contract.shapes}
+    return _prepared(conditions, archive, journal, site, contract, corpora)
+
+
+def prepare_again(conditions: Conditions, archive: StudyArchive) -> Prepared:
+    """Make an interrupted study ready to go on, under the contract that it has; CallerError where that cannot be."""
+    contract = archive.contract()
+    journal = archive.journal()
+    # The probe's prompts are a function of its nonce: a new one keeps them apart from the first probe's.
+    nonce = f"{contract.nonce}.again{journal.size()}"
+    site = _survey(conditions, contract.target, contract, nonce, journal)
+    if site.target != contract.target:
+        raise CallerError(
+            "The server no longer takes the requests of this study's contract.",
+            why="Trials before and after would not be the same.",
+            hint="Begin a new study.",
+        )
+    lengths = archive.prompt_lengths()
+    corpora: dict[Shape, Corpus] = {}
+    for shape in contract.shapes:
+        length = lengths.get(str(shape))
+        if length is not None and length.words:
+            corpora[shape] = Composed(contract.nonce, length, shape.output_tokens)
+        else:
+            corpora[shape] = _corpus(conditions, site, contract, shape, journal, nonce)
+    return _prepared(conditions, archive, journal, site, contract, corpora)
+
+
+def conduct(
+    prepared: Prepared,
+    *,
+    expectations: Mapping[Shape, Expectation] | None = None,
+    left: Leftover | None = None,
+    on_trial: Callable[[TrialPlan, TrialResult, bool], None] | None = None,
+) -> Plate:
+    """Run the study to its end and return its plate; record and plate are on disk before this returns.
+
+    Interruptions and a lost server end the study with a status of its own; they do not raise.
+    """
+    archive, contract = prepared.archive, prepared.contract
+    decisions: list[Decision] = []
+    results: list[TrialResult] = []
+    spoiled = left.spoiled if left else frozenset()
+
+    def record(verdicts: tuple[ShapeVerdict, ...], finished: bool) -> None:
+        archive.write_record(
+            study_record(
+                contract,
+                results,
+                decisions,
+                verdicts,
+                expectations=expectations,
+                spoiled=spoiled,
+                finished=finished,
+                command=prepared.setup.command,
+                tool_version=__version__,
+            )
+        )
+
+    def finished_trial(plan: TrialPlan, result: TrialResult, replayed: bool) -> None:
+        results.append(result)
+        record((), False)
+        if on_trial is not None:
+            on_trial(plan, result, replayed)
+
+    def execute(plan: TrialPlan) -> TrialResult:
+        corpus = prepared.corpora[plan.shape]
+        return run_trial(prepared.setup, plan, corpus, archive.trial(plan.key))
+
+    verdicts = run(
+        study(contract, expectations=expectations, decisions=decisions),
+        execute,
+        sealed=left.sealed if left else None,
+        spoiled=spoiled,
+        on_trial=finished_trial,
+    )
+    record(verdicts, True)
+    prepared.journal.close()
+    digest = archive.seal()
+    plate = build_plate(
+        contract,
+        verdicts,
+        results,
+        _identity(results, prepared.site),
+        study_manifest_sha256=digest,
+        tool_version=__version__,
+    )
+    archive.write_plate(plate)
+    return plate
+
+
+def _identity(results: list[TrialResult], site: Site) -> Identity:
+    return results[-1].identity_before if results else site.report.identity
+
+
+def _survey(conditions: Conditions, target: Target, contract: Contract, nonce: str, journal: Journal) -> Site:
+    clock = conditions.ground.clock
+
+    def note(what: str, **detail: object) -> None:
+        journal.note(clock.now_ns(), what, **detail)
+
+    conditions.tell("probing the server")
+    site = survey(
+        conditions.ground, target, contract.sampling, nonce, note, log=conditions.log, given=conditions.given
+    )
+    require_contract_fields(site.report, contract.sampling)
+    require_flush(site.report, contract.cache)
+    for conflict in site.report.conflicts:
+        conditions.tell(f"warning: {conflict}")
+    return site
+
+
+def _corpus(
+    conditions: Conditions,
+    site: Site,
+    contract: Contract,
+    shape: Shape,
+    journal: Journal,
+    calibration_nonce: str | None = None,
+) -> Corpus:
+    clock = conditions.ground.clock
+    conditions.tell(f"calibrating prompts of {shape.input_tokens} tokens")
+    return build_corpus(
+        site,
+        shape,
+        contract.cache,
+        contract.nonce,
+        lambda what, **detail: journal.note(clock.now_ns(), what, **detail),
+        tokenizer=conditions.tokenizer,
+        dataset=conditions.dataset,
+        calibration_nonce=calibration_nonce,
+    )
+
+
+def _prepared(
+    conditions: Conditions,
+    archive: StudyArchive,
+    journal: Journal,
+    site: Site,
+    contract: Contract,
+    corpora: Mapping[Shape, Corpus],
+) -> Prepared:
+    setup = TrialSetup(
+        site=site,
+        contract=contract,
+        credentials=conditions.credentials,
+        keeping=conditions.keeping,
+        command=conditions.command,
+        client_host=conditions.client_host,
+        interruption=conditions.interruption,
+        watch=conditions.watch,
+        workers=conditions.workers,
+        new_connections=conditions.new_connections,
+    )
+    return Prepared(
+        archive=archive, journal=journal, site=site, contract=contract, setup=setup, corpora=corpora
+    )
+
+
+def level_warning(site: Site, concurrency: int) -> str | None:
+    """Say that some requests of this level will wait in the server, or None."""
+    return limit_warning(site.report.identity, concurrency)
