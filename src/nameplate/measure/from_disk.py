@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from nameplate.contract.errors import EvidenceError
 from nameplate.contract.identity import Identity
@@ -38,7 +39,7 @@ def load_evidence(directory: Path) -> TrialEvidence:
     header = reader.header()
     rows = {row.index: row for row in reader.rows()}
     journal = reader.journal()
-    reads = _Reads(header, rows)
+    reads = _Reads(header)
     try:
         for record in reader.records():
             reads.take(record)
@@ -53,23 +54,50 @@ def load_evidence(directory: Path) -> TrialEvidence:
         for rebuilt in rebuild(records, header.plan, header.contract.target.api, prompts, {}):
             rows[rebuilt.row.index] = rebuilt.row
             timelines[rebuilt.row.index] = rebuilt.timeline
+    samples = reader.lines(layout.SERVER, ServerSample)
+    held = [rows[index] for index in sorted(rows)], [timelines[index] for index in sorted(timelines)]
+    return evidence_of(header, journal, samples, *held, reads.totals, reader.torn)
+
+
+class ReadTotals(Struct):
+    """Hold what the wire's history tells beside the rows: how late reads were, and when it ends.
+
+    All but `last_ns` are of reads of measured requests.
+    """
+
+    since_empty_ns: array[int] = field(default_factory=lambda: array("q"))
+    arrival_doubt_ns: array[int] = field(default_factory=lambda: array("q"))
+    user_stamped: int = 0
+    last_ns: int = 0
+
+
+def evidence_of(
+    header: TrialHeader,
+    journal: list[JournalEntry],
+    samples: Sequence[ServerSample],
+    rows: Sequence[RequestRow],
+    timelines: Sequence[Timeline],
+    reads: ReadTotals,
+    damage: Iterable[str],
+) -> TrialEvidence:
+    """Put a trial's evidence together from what its files hold; rows and timelines by index."""
     return TrialEvidence(
         contract=header.contract,
         plan=header.plan,
         clock=header.clock,
-        rows=[rows[index] for index in sorted(rows)],
-        timelines=[timelines[index] for index in sorted(timelines)],
+        rows=rows,
+        timelines=timelines,
         since_empty_ns=reads.since_empty_ns,
         arrival_doubt_ns=reads.arrival_doubt_ns,
         user_stamped_reads=reads.user_stamped,
-        samples=reader.lines(layout.SERVER, ServerSample),
+        samples=samples,
         idle_before=_idle(journal, "before"),
         idle_after=_idle(journal, "after"),
         identity_before=header.identity,
         identity_after=_identity_after(journal),
         template_floor_tokens=header.template_floor_tokens,
         shared_prefix_tokens=header.prompt_length.prefix_tokens,
-        damage=tuple(dict.fromkeys(reader.torn)),
+        damage=tuple(dict.fromkeys(damage)),
         interrupted=any(entry.what == INTERRUPTED for entry in journal),
         started_ns=_moment(journal, STARTED, header.started.monotonic_ns),
         ended_ns=_moment(journal, ENDED, reads.last_ns or header.started.monotonic_ns),
@@ -83,7 +111,7 @@ def read_prompts(
     path = reader.path(layout.PROMPTS)
     if not path.exists():
         return {}
-    prefix_chars = len(_prefix(header))
+    prefix_chars = len(prefix_of(header))
     facts: dict[int, PromptFacts] = {}
     with PromptStore.open(path) as store:
         if store.torn:
@@ -108,7 +136,8 @@ def prompt_facts(body: bytes, prefix_chars: int, limit_field: str) -> PromptFact
     return PromptFacts(hashes.sha256, hashes.head_sha256, tokens)
 
 
-def _prefix(header: TrialHeader) -> str:
+def prefix_of(header: TrialHeader) -> str:
+    """Return the text that all prompts of a trial begin with; empty for a cold contract."""
     length = header.prompt_length
     if not length.prefix_words:
         return ""
@@ -129,27 +158,23 @@ def arrival_doubt_ns(record: Record) -> int:
 class _Reads:
     """Collect from the wire's history what the rows do not hold: which requests began, and how late reads were."""
 
-    def __init__(self, header: TrialHeader, rows: dict[int, RequestRow]) -> None:
+    def __init__(self, header: TrialHeader) -> None:
         first = header.plan.warmup
         self._measured = range(first, first + header.plan.requests)
-        self._rows = rows
         self.started: set[int] = set()
-        self.since_empty_ns: list[int] = []
-        self.arrival_doubt_ns: list[int] = []
-        self.user_stamped = 0
-        self.last_ns = 0
+        self.totals = ReadTotals()
 
     def take(self, record: Record) -> None:
-        kind = record.kind
+        kind, totals = record.kind, self.totals
         if kind in (Kind.READ, Kind.BARE):
             if record.request in self._measured:
-                self.since_empty_ns.append(record.since_empty_ns)
-                self.arrival_doubt_ns.append(arrival_doubt_ns(record))
+                totals.since_empty_ns.append(record.since_empty_ns)
+                totals.arrival_doubt_ns.append(arrival_doubt_ns(record))
                 if record.delay_ns < 0:
-                    self.user_stamped += 1
+                    totals.user_stamped += 1
         elif kind == Kind.SENT:
             self.started.add(record.request)
-        self.last_ns = record.t_ns
+        totals.last_ns = record.t_ns
 
 
 def _tolerant(reader: TrialReader) -> Iterable[Timeline]:

@@ -69,7 +69,7 @@ class Exchange:
         elif self.ended:
             return
         elif kind == Kind.READ:
-            self._read(record)
+            self.read(record.arrival_ns, record.payload)
         else:
             self._end_without_answer(record)
 
@@ -79,19 +79,22 @@ class Exchange:
             self._end(self.last_ns, Ending.unfinished)
             self.tally.end_ns = None
 
-    def _read(self, record: Record) -> None:
-        arrival_ns = record.arrival_ns
-        headed = self._reader.status is not None
+    def read(self, arrival_ns: int, data: bytes) -> None:
+        """Take the bytes of one read; the hot path of every recomputation."""
+        reader = self._reader
+        headed = reader.status is not None
         try:
-            body = self._reader.feed(record.payload)
+            body = reader.feed(data)
         except WireError as error:
             self._head(headed)
             self.tally.body(arrival_ns, error.body)
             self._end(arrival_ns, Ending.malformed, error.message)
             return
-        self._head(headed)
-        self.tally.body(arrival_ns, body)
-        if self._reader.complete:
+        if not headed:
+            self._head(headed)
+        if body:
+            self.tally.body(arrival_ns, body)
+        if reader.complete:
             self._end(arrival_ns, Ending.complete)
 
     def _head(self, headed: bool) -> None:
@@ -202,19 +205,20 @@ def rebuild(
         exchange.take(record)
         if exchange.ended and exchange.body_sent_ns is not None:
             finished.add(record.request)
-            yield _rebuilt(open_exchanges.pop(record.request), plan, phases, prompts, recorded)
+            yield rebuilt_from(open_exchanges.pop(record.request), plan, phases, prompts, recorded)
     for exchange in list(open_exchanges.values()):
         exchange.finish()
-        yield _rebuilt(exchange, plan, phases, prompts, recorded)
+        yield rebuilt_from(exchange, plan, phases, prompts, recorded)
 
 
-def _rebuilt(
+def rebuilt_from(
     exchange: Exchange,
     plan: TrialPlan,
     phases: Phases,
     prompts: Mapping[int, PromptFacts],
     recorded: Mapping[int, RequestRow],
 ) -> Rebuilt:
+    """Close one replayed request; KeyError for an index that the plan does not have."""
     row = recorded.get(exchange.index)
     prompt = prompts.get(exchange.index)
     if prompt is None:
