@@ -16,6 +16,10 @@ TEXT_LIMIT_BYTES = 64 * 1024
 
 _BOM = b"\xef\xbb\xbf"
 _BRACE = ord("{")
+_COLON = ord(":")
+_END_MARKERS = frozenset((b"[DONE]", b'"[DONE]"'))
+# Keep-alives that belong into a comment (a colon before them included) but come as data.
+_PINGS = frozenset((b"ping", b"[ping]", b"heartbeat", b"keepalive", b"keep-alive"))
 _BLANK = b" \t\r\n"
 _FIELDS = (b"data", b"event", b"error", b"retry", b"id", b":")
 _FIELD_BYTES = 6  # the longest field name and its colon
@@ -256,7 +260,7 @@ class BodyDecoder:
     def _event(self, event: SseEvent, events: list[Event], last: bool) -> None:
         if event.stray:
             self._stray(event.data, events, last)
-        elif event.name == "error" and not event.error:
+        elif event.name.endswith("error") and not event.error:
             text = event.data if event.data.strip() else event.comment.encode()
             found = loose.describe_error_text(text)
             message = found.message if text.strip() else "an error event without any text"
@@ -268,9 +272,9 @@ class BodyDecoder:
 
     def _data(self, event: SseEvent, events: list[Event], last: bool) -> None:
         word = event.data.strip()
-        if not word:
+        if not word or word[0] == _COLON or word.lower() in _PINGS:
             return
-        if word == b"[DONE]":
+        if word in _END_MARKERS:
             self._done = True
             events.append(Done())
             return
@@ -279,7 +283,7 @@ class BodyDecoder:
             self._chunks.read(event.data, found)
         except loose.LooseJsonError as problem:
             # A named event is free to carry what it likes: identifiers, pings, words.
-            if not event.name:
+            if event.name in ("", "message"):
                 self._bad_data(event.data, problem, events, last)
             return
         if self._done:
@@ -348,7 +352,7 @@ class BodyDecoder:
 
 def _is_chunk_line(line: bytes) -> bool:
     word = line.strip()
-    if word in (b"", b"[DONE]"):
+    if not word or word in _END_MARKERS:
         return True
     try:
         return isinstance(loose.parse(word), dict)

@@ -71,7 +71,7 @@ class ChunkReader:
                 and delta.refusal is None
             ):
                 content = delta.content
-                reasoning = delta.reasoning or delta.reasoning_content
+                reasoning = delta.reasoning or delta.reasoning_content or delta.thinking
                 if content:
                     if not reasoning:
                         self._ordinary(_CONTENT, content, chunk.usage, events)
@@ -147,7 +147,8 @@ class ChunkReader:
                     rise = None if rise is None else 0
             events += outputs
         for choice in choices:
-            if choice.finish_reason:
+            # Some servers write the word null.
+            if choice.finish_reason and choice.finish_reason != "null":
                 events.append(Finish(choice.finish_reason[:80]))
             if choice.error:
                 events.append(loose.describe_error(choice.error))
@@ -166,7 +167,7 @@ class ChunkReader:
             if choice.message is None or (self._had_output and not whole):
                 return
             delta = choice.message
-        reasoning = delta.reasoning or delta.reasoning_content
+        reasoning = delta.reasoning or delta.reasoning_content or delta.thinking
         if reasoning:
             outputs.append(Output(_REASONING, reasoning, None, bool(outputs)))
         if delta.content:

@@ -9,8 +9,6 @@ HEAD_LIMIT_BYTES = 256 * 1024
 # Framing (chunk extensions, trailers) that may pass without a single body byte.
 OVERHEAD_LIMIT_BYTES = 256 * 1024
 
-_MessageAfterTheEnd = RuntimeError("a second message began")
-
 
 class _Sink:
     """Collect what the parser calls back; it knows no parser, so the pair forms no reference cycle."""
@@ -28,7 +26,8 @@ class _Sink:
 
     def on_message_begin(self) -> None:
         if self.complete:
-            raise _MessageAfterTheEnd
+            # Stops the parser, which would go on with the next message; feed() then sees a complete one.
+            raise RuntimeError("a second message began")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.headers_complete:

@@ -24,6 +24,7 @@ class Delta(_Part):
     content: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
+    thinking: str | None = None
     refusal: str | None = None
     tool_calls: list[ToolCall] | None = None
     function_call: Function | None = None
@@ -129,6 +130,7 @@ def _delta(value: Any) -> Delta | None:
         content=_text(content),
         reasoning=_text(value.get("reasoning")) or _text(thinking),
         reasoning_content=_text(value.get("reasoning_content")),
+        thinking=_text(value.get("thinking")),
         refusal=_text(value.get("refusal")),
         tool_calls=[ToolCall(_function(call.get("function"))) for call in calls if isinstance(call, dict)]
         if isinstance(calls, list)

@@ -206,6 +206,19 @@ SCRIPTS: list[Script] = [
     Script("counts as strings and floats", say("a", "length")
            + line({"choices": [], "usage": {"prompt_tokens": "9", "completion_tokens": 7.0}}) + DONE,
            text="a", events=1, tokens=7),
+    Script("together, text beside delta", line({"choices": [{"index": 0, "text": "a", "delta": {"content": "a"}}]})
+           + line({"choices": [{"index": 0, "text": "", "delta": {"content": ""}, "finish_reason": "length"}]}) + DONE,
+           text="a", events=1, tokens=1, source="estimated"),
+    Script("keep-alives as data, and the word null", b"data: ping\n\ndata: : PROCESSING\n\ndata: \n\ndata: {}\n\n"
+           + say("a", "null") + line(chunk({}, "length")) + b'data: "[DONE]"\n\n', text="a", events=1, tokens=1,
+           source="estimated"),
+    Script("a named error", b'event: server_error\ndata: {"message":"no"}\n\n', outcome="stream_error", source=None,
+           finish=None, error="no"),
+    Script("words under a stream's type", b"Internal Server Error", outcome="malformed", source=None, finish=None,
+           error="Internal Server Error"),
+    Script("only comments", b": hold on\n\n", outcome="ended_without_marker", source=None, finish=None),
+    Script("an error without its kind in a choice-less chunk", say("a") + line({"choices": [], "error": "gone"}) + DONE,
+           outcome="stream_error", text="a", events=1, tokens=1, source="estimated", finish=None, error="gone"),
     Script("no end marker", say("a", "length"), text="a", events=1, tokens=1, source="estimated",
            warnings=("no_done",)),
     Script("no finish reason", say("a") + DONE, text="a", events=1, tokens=1, source="estimated", finish=None,

@@ -191,7 +191,9 @@ def test_readers_leave_nothing_for_the_garbage_collector() -> None:
     gc.disable()
     try:
         for number in range(1000):
-            message = [CHUNKED, SIZED[:-3], CLOSED, CHUNKED[:60] + b"\0", CHUNKED + b"X"][number % 5]
+            message = [CHUNKED, SIZED[:-3], CLOSED, CHUNKED[:60] + b"\0", CHUNKED + b"X", SIZED + SIZED][
+                number % 6
+            ]
             reader = ResponseReader()
             try:
                 reader.feed(message)
