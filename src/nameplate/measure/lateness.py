@@ -24,7 +24,8 @@ class Lateness(Struct, frozen=True):
 
     `since_empty` is how long before each read its socket was last known to be empty; `send_lag` is sent - scheduled.
     `arrival_doubt` is how much too late the stamp of a read's events may be: 0 for a kernel-stamped read that holds at
-    most one event, whose stamp is exact however late the read was, else `since_empty`. `user_stamped_share` is the share of reads without a kernel stamp. Null where nothing was seen.
+    most one event, whose stamp is exact however late the read was, else `since_empty`. `user_stamped_share` is the
+    share of reads without a kernel stamp. Null where nothing was seen.
     """
 
     since_empty: Lag | None
