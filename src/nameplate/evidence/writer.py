@@ -47,9 +47,10 @@ class EvidenceWriter:
 
     def close(self, timeout_s: float = 60.0) -> None:
         """Write what is queued, sync and close; a disk that hangs is named as a failure after `timeout_s`."""
+        deadline_s = time.monotonic() + timeout_s
         try:
             self._queue.put(None, timeout=timeout_s)
-            self._thread.join(timeout_s)
+            self._thread.join(max(0.0, deadline_s - time.monotonic()))
         except queue.Full:
             pass
         if self._thread.is_alive():
@@ -63,7 +64,7 @@ class EvidenceWriter:
         synced = time.monotonic()
         while True:
             try:
-                item = self._queue.get(timeout=SYNC_EVERY_S)
+                item = self._queue.get(timeout=max(0.0, synced + SYNC_EVERY_S - time.monotonic()))
             except queue.Empty:
                 item = ("", b"")
             if item is None:
@@ -75,9 +76,7 @@ class EvidenceWriter:
                 self._sync()
                 synced = time.monotonic()
         self._sync()
-        for frames in self._frames.values():
-            frames.close()
-        os.close(self._rows)
+        self._close_files()
 
     def _write(self, name: str, block: bytes) -> None:
         try:
@@ -87,6 +86,9 @@ class EvidenceWriter:
                 self._frames[name].append(block)
         except OSError as error:
             self._fail(f"evidence could not be written: {error.strerror or error}")
+        except Exception as error:
+            # A thread that died would lose all that follows without a word.
+            self._fail(f"evidence could not be written: {type(error).__name__}: {error}")
 
     def _append_lines(self, block: bytes) -> None:
         before = os.fstat(self._rows).st_size
@@ -97,6 +99,14 @@ class EvidenceWriter:
         except OSError:
             os.ftruncate(self._rows, before)
             raise
+
+    def _close_files(self) -> None:
+        try:
+            for frames in self._frames.values():
+                frames.close()
+            os.close(self._rows)
+        except OSError as error:
+            self._fail(f"evidence could not be closed: {error.strerror or error}")
 
     def _sync(self) -> None:
         try:
