@@ -24,6 +24,8 @@ Version history: 1 - first.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 FORMAT_VERSION = 1
 
 HEADER = "trial.json"
@@ -35,3 +37,13 @@ PROMPTS = "prompts.zst"
 SERVER = "server.jsonl"
 RESULT = "result.json"
 MANIFEST = "manifest.json"
+
+# All that belongs to a trial beside its manifest.
+SEALED = (HEADER, JOURNAL, REQUESTS, READS, EVENTS, PROMPTS, SERVER, RESULT)
+
+
+def parts(directory: Path, name: str) -> list[Path]:
+    """List the files that are read as the file `name`: itself, and one a worker with a number as suffix."""
+    numbered = [path for path in directory.glob(name + ".*") if path.suffix[1:].isdecimal()]
+    whole = directory / name
+    return ([whole] if whole.exists() else []) + sorted(numbered, key=lambda path: int(path.suffix[1:]))

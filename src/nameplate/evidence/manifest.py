@@ -63,24 +63,48 @@ def seal(directory: Path, names: list[str]) -> Manifest:
 def read(directory: Path) -> Manifest | None:
     """Read a directory's manifest; None where there is none yet, EvidenceError where it is damaged."""
     try:
-        return msgspec.json.decode((directory / layout.MANIFEST).read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode((directory / layout.MANIFEST).read_bytes(), type=Manifest)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:
         raise EvidenceError(f"The manifest of {directory} cannot be read: {error}.") from error
+    if manifest.version > layout.FORMAT_VERSION:
+        raise EvidenceError(
+            f"The manifest of {directory} has format {manifest.version}; this program reads up to "
+            f"{layout.FORMAT_VERSION}.",
+            hint="Use a newer nameplate.",
+        )
+    return manifest
 
 
 def mismatches(directory: Path, manifest: Manifest) -> list[str]:
-    """Name each file that is missing, or whose size or content differs from the manifest, with what differs."""
-    found = []
+    """Name each file that is missing, or whose size or content differs from the manifest, with what differs.
+
+    In a trial, a file that its reader would read is named too if the manifest does not list it.
+    """
+    found = [f"{name}: not in the manifest" for name in _unlisted(directory, manifest)]
     for name, expected in manifest.files.items():
         path = directory / name
         if Path(name).is_absolute() or ".." in Path(name).parts:
             found.append(f"{name}: points outside the directory")
-        elif not path.is_file():
+        elif not _is_file(path):
             found.append(f"{name}: missing")
         elif path.stat().st_size != expected.size_bytes:
             found.append(f"{name}: {path.stat().st_size} bytes where the manifest says {expected.size_bytes}")
         elif digest_file(path).sha256 != expected.sha256:
             found.append(f"{name}: its content changed")
     return found
+
+
+def _unlisted(directory: Path, manifest: Manifest) -> list[str]:
+    if not (directory / layout.HEADER).exists():
+        return []
+    found = (path.name for name in layout.SEALED for path in layout.parts(directory, name))
+    return sorted(name for name in found if name not in manifest.files)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # A name that no file system would take.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +19,9 @@ from nameplate.evidence.manifest import read as read_manifest
 from nameplate.evidence.rows import RequestRow
 
 T = TypeVar("T")
+
+# A row is some hundred bytes, a journal entry a few thousand; what is longer than this was not written by us.
+LINE_LIMIT_BYTES = 16 << 20
 
 
 class TrialReader:
@@ -43,7 +47,7 @@ class TrialReader:
                 f"{self.directory} is not a trial: it has no {layout.HEADER}.",
                 hint="Give the directory of a trial or of a study.",
             ) from None
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, msgspec.MsgspecError, RecursionError) as error:
             raise EvidenceError(f"{self.path(layout.HEADER)} cannot be read: {error}.") from error
         if header.version > layout.FORMAT_VERSION:
             raise EvidenceError(
@@ -65,23 +69,25 @@ class TrialReader:
     def records(self) -> Iterator[records.Record]:
         """Yield the wire's records in the order in which they were noted."""
         for frame in self._frames(layout.READS):
-            yield from records.unpack(frame)
+            yield from self._unpacked(layout.READS, records.unpack(frame))
 
     def timelines(self) -> Iterator[timeline.Timeline]:
         for frame in self._frames(layout.EVENTS):
-            yield from timeline.unpack(frame)
+            yield from self._unpacked(layout.EVENTS, timeline.unpack(frame))
 
     def lines(self, name: str, kind: type[T]) -> list[T]:
         """Read a JSON-lines file of this trial as values of one type, tolerating a torn last line."""
         return list(self._lines(name, kind))
 
-    def _parts(self, name: str) -> list[Path]:
-        whole = self.path(name)
-        suffixed = sorted(self.directory.glob(name + ".*[0-9]"))
-        return ([whole] if whole.exists() else []) + suffixed
+    def _unpacked(self, name: str, entries: Iterator[T]) -> Iterator[T]:
+        try:
+            yield from entries
+        except ValueError as error:
+            # The frame's checksum holds, so this is not a torn tail: somebody wrote it like this.
+            raise EvidenceError(f"{self.path(name)} holds what is no evidence: {error}.") from error
 
     def _frames(self, name: str) -> Iterator[bytes]:
-        for path in self._parts(name):
+        for path in layout.parts(self.directory, name):
             try:
                 yield from read_frames(path)
             except Torn as torn:
@@ -89,13 +95,20 @@ class TrialReader:
 
     def _lines(self, name: str, kind: type[T]) -> Iterator[T]:
         decoder = msgspec.json.Decoder(kind)
-        for path in self._parts(name):
+        for path in layout.parts(self.directory, name):
             with path.open("rb") as stream:
-                for number, line in enumerate(stream, 1):
+                for number in count(1):
+                    line = stream.readline(LINE_LIMIT_BYTES)
+                    if not line:
+                        break
+                    if len(line) == LINE_LIMIT_BYTES:
+                        raise EvidenceError(
+                            f"{path}, line {number}: longer than {LINE_LIMIT_BYTES >> 20} MiB."
+                        )
                     if not line.endswith(b"\n"):
                         self.torn.append(f"{path.name} ends inside line {number}")
                         break
                     try:
                         yield decoder.decode(line)
-                    except msgspec.MsgspecError as error:
+                    except (msgspec.MsgspecError, RecursionError) as error:
                         raise EvidenceError(f"{path}, line {number}: {error}.") from error
