@@ -25,9 +25,12 @@ COMPARED = (
     "process_start_time_s",
 )
 
+# What a plate is held to later: a restart alone changes no number.
+CONFIGURATION = COMPARED[:-1]
+
 # Without these a rated number cannot be carried to another machine: the plate lists what is missing.
 PORTABLE = (
-    *COMPARED[:-1],
+    *CONFIGURATION,
     "accepted_connections",
     "image_digest",
     "model_snapshot",

@@ -1,0 +1,55 @@
+"""`nameplate capacity`: the largest concurrency that keeps an SLO, confirmed on both sides."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nameplate.cli.options import (
+    contract_options,
+    evidence_options,
+    protocol_options,
+    sampling_options,
+    server_options,
+)
+
+
+@click.command("capacity")
+@click.argument("target", required=False)
+@click.option(
+    "--shape", "shapes", multiple=True, metavar="IN/OUT", help="Tokens in and out: 8k/1k. May repeat."
+)
+@click.option(
+    "--slo", "slos", multiple=True, metavar="SLO", help='Promise: "ttft p95 < 10s". May repeat; all hold.'
+)
+@click.option(
+    "--expect",
+    metavar="PLATE|FIGURES",
+    help="Baseline to hold it against: plate.json, or ttft=2.1s,decode=104.",
+)
+@click.option(
+    "--resume",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Go on with an interrupted study.",
+)
+@server_options
+@sampling_options
+@contract_options
+@protocol_options
+@evidence_options
+def command(target: str | None, **options: Any) -> int:
+    """Find the largest concurrency at which TARGET (a URL, or sim:PRESET) keeps the SLOs, and prove it."""
+    from nameplate.cli import study_run
+    from nameplate.cli.output import print_json
+    from nameplate.report.capacity import capacity_summary
+    from nameplate.report.console import answers
+
+    plate, directory, again = study_run.run_capacity(target, options, tuple(sys.argv[1:]))
+    if options["as_json"]:
+        print_json(plate)
+    else:
+        answers().print(capacity_summary(plate, directory, again))
+    return plate.exit_code

@@ -1,0 +1,109 @@
+"""The `nameplate` command: a table of contents, and the one place where errors become words and exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from nameplate import __version__
+from nameplate.contract.errors import Interrupted, NameplateError
+
+# Loaded when called: `nameplate --help` must not wait for what it does not use.
+COMMANDS = {
+    "capacity": "Find the largest concurrency that keeps an SLO, confirmed on both sides.",
+    "trial": "Run and seal one trial, and print its measurements.",
+    "probe": "Say what a server is, what works, and how to turn on what is missing.",
+    "verify": "Recompute every published number of a trial or study from its raw evidence.",
+    "show": "Print one request of a trial: its events with their times, and its text.",
+    "check": "Say whether a plate still holds for a server.",
+    "sim": "Serve the built-in engine on loopback.",
+}
+
+
+class Commands(click.Group):
+    """List all commands without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"nameplate.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Exit codes: 0 holds, 1 does not hold, 2 wrong input, 3 inconclusive, 4 invalid evidence or "
+    "client-limited, 5 the server cannot be measured, 130 interrupted.",
+)
+@click.version_option(__version__, prog_name="nameplate")
+def cli() -> None:
+    """Rate an OpenAI-compatible LLM server: what traffic it takes under a latency promise, with evidence."""
+
+
+def main() -> None:
+    """Run the command line and exit; no traceback reaches a person (NAMEPLATE_DEBUG=1 shows it)."""
+    try:
+        code = cli.main(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except click.Abort:
+        _fail(Interrupted("Interrupted."))
+    except NameplateError as error:
+        _fail(error)
+    except KeyboardInterrupt:
+        _fail(Interrupted("Interrupted."))
+    except BrokenPipeError:
+        # Whoever read our output has gone: nothing more to say, and nowhere to say it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(0)
+    except OSError as error:
+        _fail(_operating_system(error))
+    except Exception as error:
+        if os.environ.get("NAMEPLATE_DEBUG"):
+            raise
+        _fail(_internal(error))
+
+
+def _fail(error: NameplateError) -> None:
+    from nameplate.cli.output import print_error
+
+    print_error(error, as_json="--json" in sys.argv[1:])
+    sys.exit(error.exit_code)
+
+
+def _operating_system(error: OSError) -> NameplateError:
+    from nameplate.contract.errors import ClientError
+
+    name = f": {error.filename}" if error.filename else ""
+    return ClientError(
+        f"The operating system refused: {error.strerror or error}{name}.", hint="Disk, rights, limits?"
+    )
+
+
+def _internal(error: Exception) -> NameplateError:
+    from nameplate.contract.errors import ClientError
+
+    return ClientError(
+        f"nameplate itself failed: {type(error).__name__}: {error}.",
+        why="This is a fault of nameplate, not of the server; what was measured is on disk.",
+        hint="Run it again with NAMEPLATE_DEBUG=1 and report what it prints.",
+    )

@@ -1,0 +1,191 @@
+"""Running a study from its options: the wiring between the command line and the studies."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from nameplate.cli.expect import read_expectations
+from nameplate.cli.ground import open_ground, require_descriptors
+from nameplate.cli.request import (
+    Address,
+    Options,
+    client_host,
+    default_directory,
+    proxy_notice,
+    read_address,
+    read_contract,
+    read_credentials,
+    read_facts,
+    read_keeping,
+    redacted_command,
+)
+from nameplate.contract.errors import CallerError
+from nameplate.contract.quantity import parse_duration_ns
+from nameplate.contract.rules import Rules
+from nameplate.contract.target import Target
+from nameplate.measure.plate import Plate
+from nameplate.measure.result import TrialResult
+from nameplate.prompts.dataset import Dataset
+from nameplate.report.live import LiveView, QuietView
+from nameplate.studies.archive import StudyArchive
+from nameplate.studies.conduct import Conditions, conduct, level_warning, prepare, prepare_again
+from nameplate.studies.single import single_plan
+from nameplate.trial.ground import Ground
+from nameplate.trial.interruption import Interruption
+from nameplate.trial.life import run_trial
+
+# A study of one shape runs a baseline, some seven probes and six confirmations; for the time left, not for a bound.
+_EXPECTED_TRIALS = 14
+
+_EXIT = {"pass": 0, "fail": 1, "inconclusive": 3, "invalid": 4}
+
+
+def trial_exit_code(result: TrialResult) -> int:
+    """Return the exit code of a single trial; without an SLO the gates alone decide."""
+    return 130 if result.interrupted else _EXIT[result.verdict.status]
+
+
+def run_single(
+    text: str, options: dict[str, Any], rules: Rules, concurrency: int, arguments: tuple[str, ...]
+) -> tuple[TrialResult, Path]:
+    """Run one trial; return its result and directory."""
+    address = read_address(text, options)
+    contract = read_contract(address, options, [options["shape"]], options["slos"], rules)
+    require_descriptors(concurrency, options["workers"])
+    directory = options["out"] or default_directory("trial")
+    with _conditions(address, options, arguments, expected_trials=1) as (conditions, target):
+        archive = StudyArchive.create(directory)
+        prepared = prepare(conditions, structs.replace(contract, target=target), archive)
+        warned = level_warning(prepared.site, concurrency)
+        if warned:
+            conditions.tell(f"note: {warned}")
+        shape = prepared.contract.shapes[0]
+        plan = single_plan(prepared.contract, shape, concurrency, options["requests"])
+        try:
+            result = run_trial(prepared.setup, plan, prepared.corpora[shape], archive.trial(plan.key))
+        finally:
+            prepared.journal.close()
+            archive.seal()
+        return result, archive.trial(plan.key)
+
+
+def run_capacity(
+    text: str | None, options: dict[str, Any], arguments: tuple[str, ...]
+) -> tuple[Plate, Path, str]:
+    """Run a capacity study, or go on with one; return its plate, its directory and the command that repeats it."""
+    again = shlex.join(redacted_command(arguments))
+    if options["resume"] is not None:
+        return (*_resume(text, options, arguments), again)
+    if text is None:
+        raise CallerError("TARGET is missing.", hint="Give the server's URL, or sim:demo.")
+    if not options["shapes"] or not options["slos"]:
+        missing = "--shape" if not options["shapes"] else "--slo"
+        raise CallerError(
+            f"{missing} is missing.",
+            why="Capacity belongs to one request shape under one promise.",
+            hint='For example --shape 8k/1k --slo "ttft p95 < 10s".',
+        )
+    address = read_address(text, options)
+    rules = _rules(options, virtual=address.virtual)
+    contract = read_contract(address, options, options["shapes"], options["slos"], rules)
+    expectations = read_expectations(options["expect"], contract.shapes)
+    require_descriptors(rules.min_concurrency, options["workers"])
+    directory = options["out"] or default_directory("capacity")
+    expected = _EXPECTED_TRIALS * len(contract.shapes)
+    with _conditions(address, options, arguments, expected) as (conditions, target):
+        archive = StudyArchive.create(directory)
+        prepared = prepare(conditions, structs.replace(contract, target=target), archive)
+        plate = conduct(prepared, expectations=expectations)
+    return plate, directory, again
+
+
+def _resume(text: str | None, options: dict[str, Any], arguments: tuple[str, ...]) -> tuple[Plate, Path]:
+    archive = StudyArchive.open(options["resume"])
+    contract = archive.contract()
+    stored = contract.target
+    if text is not None:
+        address = read_address(text, options)
+    elif stored.host == "sim":
+        raise CallerError("The study ran on the built-in engine.", hint="Name it again: sim:PRESET.")
+    else:
+        address = Address(stored)
+    if address.preset is None and address.target.url != stored.url:
+        raise CallerError(
+            f"The study belongs to {stored.url}, not to {address.target.url}.", hint="Begin a new study."
+        )
+    left = archive.reopen()
+    expectations = read_expectations(options["expect"], contract.shapes)
+    with _conditions(address, options, arguments, _EXPECTED_TRIALS * len(contract.shapes)) as (
+        conditions,
+        _target,
+    ):
+        prepared = prepare_again(conditions, archive)
+        return conduct(prepared, expectations=expectations, left=left), archive.directory
+
+
+@contextmanager
+def _conditions(
+    address: Address, options: Options, arguments: tuple[str, ...], expected_trials: int
+) -> Iterator[tuple[Conditions, Target]]:
+    credentials = read_credentials(options)
+    log, given = read_facts(options)
+    dataset = (
+        Dataset.open(options["dataset"], repeat=options["repeat_dataset"])
+        if options["dataset"] is not None
+        else None
+    )
+    interruption = Interruption()
+    silent = options["quiet_terminal"] or (options["as_json"] and not sys.stderr.isatty())
+    view = QuietView() if silent else LiveView(expected_trials=expected_trials)
+    ground: Ground
+    with view, interruption.handling(), open_ground(address, credentials) as (ground, target):
+        notice = proxy_notice()
+        if notice and ground.kind == "live":
+            view.tell(f"note: {notice}")
+        yield (
+            Conditions(
+                ground=ground,
+                credentials=credentials,
+                keeping=read_keeping(options),
+                command=redacted_command(arguments),
+                client_host=client_host(),
+                interruption=interruption,
+                watch=view,
+                tell=view.tell,
+                log=log,
+                given=given,
+                tokenizer=options["tokenizer"],
+                dataset=dataset,
+                workers=options["workers"],
+                new_connections=options["connections"] == "new",
+            ),
+            target,
+        )
+
+
+def _rules(options: Options, virtual: bool) -> Rules:
+    given = options["quiet_s"]
+    # Simulated servers have nothing to settle; a real one gets the protocol's quiet interval.
+    quiet_s = 0.0 if virtual and given == "15s" else parse_duration_ns(given if given != "0" else "0s") / 1e9
+    return Rules(
+        confirmations=options["confirmations"],
+        extra_confirmations=options["extra_confirmations"],
+        tolerance=options["tolerance"],
+        requests=options["requests"],
+        warmup=options["warmup"],
+        quiet_s=quiet_s,
+        min_concurrency=options["min_concurrency"],
+        max_concurrency=options["max_concurrency"],
+        first_guess=options["guess"],
+        max_trials=options["max_trials"],
+        max_s=parse_duration_ns(options["max_time"]) / 1e9 if options["max_time"] else None,
+        start=options["start"],
+        operate_below=options["operate_below"],
+    )
