@@ -117,6 +117,11 @@ class Tally:
         self.warnings: set[str] = set()
 
     @property
+    def done(self) -> bool:
+        """Say whether the end marker has come; the end of the message can still be missing."""
+        return self._done
+
+    @property
     def output_tokens(self) -> int | None:
         """Return the server's completion count, else the estimate; None if there is neither."""
         if self.completion_tokens is not None:

@@ -99,6 +99,7 @@ def test_times_belong_to_the_reads_that_completed_the_events() -> None:
         (80, DONE),
     ]:
         tally.body(t_ns, data)
+    assert tally.done
     assert tally.end(90, Ending.complete) is Outcome.ok
     assert (tally.first_output_ns, tally.second_output_ns, tally.last_output_ns) == (20, 50, 60)
     assert (tally.first_answer_ns, tally.finish_ns, tally.end_ns) == (50, 70, 90)
