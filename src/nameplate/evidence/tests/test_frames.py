@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nameplate import zstd
-from nameplate.evidence import frames
 from nameplate.evidence.frames import FRAME_LIMIT_BYTES, FrameFile, Torn, read_frames
 
 CONTENTS = [b"first " * 9, bytes(range(256)), b"x", b"the last one, " * 30]
@@ -161,7 +160,7 @@ def test_a_frame_is_whole_or_absent_when_the_disk_fills(
         return real(descriptor, data[:7])
 
     with monkeypatch.context() as patch:
-        patch.setattr(frames.os, "write", short)
+        patch.setattr(os, "write", short)
         with pytest.raises(OSError, match="No space"):
             file.append(random.Random(3).randbytes(500))
     file.append(CONTENTS[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
 
 import msgspec
@@ -86,7 +87,7 @@ def test_the_files_of_several_workers_are_read_as_one(tmp_path: Path) -> None:
         file.append(HEADER.pack(Kind.SENT, worker, 5, 0, 0, 0))
         file.close()
         file = FrameFile(tmp_path / f"{layout.EVENTS}.{worker}")
-        file.append(timeline.pack(timeline.Timeline(worker, timeline.array("q", [1]))))
+        file.append(timeline.pack(timeline.Timeline(worker, array("q", [1]))))
         file.close()
     trial = TrialReader(tmp_path)
     assert [each.index for each in trial.rows()] == [0, 1, 2, 3, 4]

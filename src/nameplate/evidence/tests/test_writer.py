@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from nameplate.evidence import frames, journal, layout, writer
+from nameplate.evidence import frames, layout, writer
 from nameplate.evidence.journal import Journal, JournalEntry
 from nameplate.evidence.reader import TrialReader
 from nameplate.evidence.records import HEADER, Kind
@@ -96,7 +96,7 @@ def test_a_disk_that_is_nearly_full_is_named_before_it_is(
 ) -> None:
     """Room for sealing is kept: the writer gives up while there is still some left."""
     usage = shutil.disk_usage(tmp_path)._replace(free=writer.RESERVE_BYTES - 1)
-    monkeypatch.setattr(writer.shutil, "disk_usage", lambda _path: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
     evidence = EvidenceWriter(tmp_path)
     evidence.put(layout.REQUESTS, LINE)
     evidence.close()
@@ -178,7 +178,7 @@ def test_a_journal_entry_is_whole_or_absent(
     notes = Journal(tmp_path / layout.JOURNAL)
     notes.note(1, "first")
     with monkeypatch.context() as patch:
-        patch.setattr(journal.os, "write", Disk(fail_at, piece=9).write)
+        patch.setattr(os, "write", Disk(fail_at, piece=9).write)
         with pytest.raises(OSError, match="No space"):
             notes.note(2, "lost", reason="the disk is full")
     notes.note(3, "last")
