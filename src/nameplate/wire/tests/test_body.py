@@ -269,7 +269,7 @@ _CODINGS = st.sampled_from(["", "gzip", "deflate", "br"])
 
 
 @given(st.lists(st.binary(max_size=300), max_size=5), _TYPES, _CODINGS, _STARTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_random_bytes_raise_nothing(
     pieces: list[bytes], content_type: str, coding: str, start: bytes
 ) -> None:
@@ -286,7 +286,7 @@ _VALUES: list[Any] = [None, True, 0, -1, 2**70, 1.5, float("inf"), float("nan"),
 
 
 @given(st.sampled_from(SCRIPTS), st.randoms(use_true_random=False))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_mutated_json_raises_nothing(script: Script, dice: Random) -> None:
     """Known streams whose JSON values are exchanged for any others raise nothing."""
     mutant = bytearray()

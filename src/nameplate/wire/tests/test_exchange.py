@@ -76,7 +76,7 @@ def test_a_response_cut_anywhere_is_truncated_and_never_ok(framing: str) -> None
 
 
 @given(st.sampled_from(SCRIPTS), st.integers(1, 90), st.lists(st.integers(0, 4000), max_size=8))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_no_split_of_the_wire_changes_a_row(script: Script, chunk_bytes: int, cuts: list[int]) -> None:
     """Any chunking by the server and any split by the network give the same row."""
     wire = response(script, "chunked", chunk_bytes)
@@ -85,7 +85,7 @@ def test_no_split_of_the_wire_changes_a_row(script: Script, chunk_bytes: int, cu
 
 
 @given(st.sampled_from(SCRIPTS), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_mutated_wire_gives_one_row_in_every_split(script: Script, data: st.DataObject) -> None:
     """Bytes changed anywhere, framing included, raise nothing and depend on no split."""
     wire = bytearray(response(script, data.draw(st.sampled_from(["chunked", "sized", "close"]))))

@@ -171,7 +171,7 @@ def test_endless_framing_is_bounded(start: bytes, endless: bytes, limit: int) ->
 @given(
     st.lists(st.binary(max_size=100), max_size=5), st.sampled_from([b"", CHUNKED[:100], SIZED[:60], CLOSED])
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_random_bytes_raise_nothing_else(pieces: list[bytes], start: bytes) -> None:
     """Whatever comes, only WireError is raised."""
     reader = ResponseReader()

@@ -100,7 +100,7 @@ _PIECE = st.sampled_from([*_PLAIN, b"event: error", b"error: x", b"{", b"\xef\xb
 
 
 @given(st.lists(_PIECE, max_size=25).map(b"".join), st.lists(st.integers(0, 200), max_size=6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_no_split_changes_the_events(stream: bytes, places: list[int]) -> None:
     """Streams made of the grammar's pieces give the same events in every split."""
     edges = [0, *sorted(place for place in places if place < len(stream)), len(stream)]
@@ -125,7 +125,7 @@ def reference(stream: bytes) -> list[bytes]:
 
 
 @given(st.lists(_PLAIN_PIECE, max_size=25).map(b"".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_data_agrees_with_a_literal_reading_of_the_standard(stream: bytes) -> None:
     """A second, naive implementation finds the same data."""
     assert [event.data for event in decode(stream, finish=False)] == reference(stream)

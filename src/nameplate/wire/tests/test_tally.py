@@ -77,7 +77,7 @@ def test_single_bytes_give_the_same_row(script: Script) -> None:
 
 
 @given(st.sampled_from(SCRIPTS), st.lists(st.integers(0, 3000), max_size=8))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_no_split_into_many_reads_changes_a_row(script: Script, cuts: list[int]) -> None:
     """Any number of cuts gives the same row."""
     inside = tuple(sorted(cut for cut in cuts if cut < len(script.body)))
@@ -208,7 +208,7 @@ def test_nothing_is_left_for_the_garbage_collector() -> None:
     st.lists(st.binary(max_size=200), max_size=6),
     st.sampled_from(["", "text/event-stream", "application/json"]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_random_bytes_never_raise(pieces: list[bytes], content_type: str) -> None:
     """Whatever the bytes, the tally ends with an outcome and no fault of its own."""
     tally = Tally("chat", streaming=True)
@@ -220,7 +220,7 @@ def test_random_bytes_never_raise(pieces: list[bytes], content_type: str) -> Non
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_mutated_streams_never_raise_and_never_depend_on_the_split(data: st.DataObject) -> None:
     """A known stream with bytes changed, cut out or repeated gives one row, whatever the split."""
     script = data.draw(st.sampled_from(SCRIPTS))
