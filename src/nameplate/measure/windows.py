@@ -69,11 +69,16 @@ def tokens_inside(
     for timeline in timelines:
         if timeline.index not in tokens_of or not timeline.times_ns:
             continue
-        inside = [at for at, t_ns in enumerate(timeline.times_ns) if window.begin_ns <= t_ns < window.end_ns]
-        if timeline.tokens is not None:
-            total += sum(timeline.tokens[at] for at in inside)
+        times, counts = timeline.times_ns, timeline.tokens
+        # Most requests lie wholly inside, and asking so first spares a look at each of a million events.
+        if window.begin_ns <= min(times) and max(times) < window.end_ns:
+            inside: Sequence[int] = range(len(times))
+        else:
+            inside = [at for at, t_ns in enumerate(times) if window.begin_ns <= t_ns < window.end_ns]
+        if counts is not None:
+            total += sum(counts) if len(inside) == len(times) else sum(counts[at] for at in inside)
             continue
-        events = len(timeline.times_ns)
+        events = len(times)
         tokens = tokens_of[timeline.index]
         estimated = estimated or bool(inside)
         total += len(inside) * ((tokens if tokens is not None else events) / events)
