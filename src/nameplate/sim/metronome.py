@@ -31,6 +31,9 @@ _CONTEXT_TOKENS = 131_072
 _DEFAULT_TOKENS = 64
 # After so many sends (some 0.1 ms) look for new requests: reading one late would shift its whole schedule.
 _SENDS_A_TURN = 16
+# Chunks that are due within so little of each other share one waking up, which costs as much as a send. It is about
+# what the kernel rounds a wait to anyway.
+_REST_NS = 100_000
 # Words of one length, so that all chunks of a stream have one length too and their framing is known beforehand.
 _TEXTS = [f" {word}" for word in WORDS if len(word) == 5][:64]
 
@@ -82,6 +85,7 @@ class Metronome:
         # All streams share one TTFT and one ITL, so what is due next is always at the head of one of two queues.
         self._first: deque[tuple[int, _Stream]] = deque()
         self._later: deque[tuple[int, _Stream]] = deque()
+        self._rest_until_ns = 0
         self._ended: list[_Stream] = []
         self._count = 0
         self._epoch_s = int(time.time())
@@ -89,10 +93,9 @@ class Metronome:
         self.sockets: Sockets | None = None
 
     def next_ns(self) -> int | None:
-        """Return when the next chunk is due."""
-        if self._first and (not self._later or self._first[0][0] < self._later[0][0]):
-            return self._first[0][0]
-        return self._later[0][0] if self._later else None
+        """Return when to tick next: when a chunk is due, but not before a short rest after the last one."""
+        queue = self._first if self._first_is_next() else self._later
+        return max(queue[0][0], self._rest_until_ns) if queue else None
 
     def on_request(self, connection: Connection, request: HttpRequest, now_ns: int) -> None:
         """Answer a page at once, or put a stream on the schedule."""
@@ -118,12 +121,12 @@ class Metronome:
 
     def tick(self) -> None:
         """Send what is due, a bounded number of chunks."""
-        first, later, itl_ns = self._first, self._later, self._options.itl_ns
-        clock = time.monotonic_ns
+        later, itl_ns, clock = self._later, self._options.itl_ns, time.monotonic_ns
         now_ns = clock()
         for _ in range(_SENDS_A_TURN):
-            queue = first if first and (not later or first[0][0] < later[0][0]) else later
+            queue = self._first if self._first and self._first_is_next() else later
             if not queue or queue[0][0] > now_ns:
+                self._rest_until_ns = now_ns + _REST_NS
                 return
             due_ns, stream = queue.popleft()
             if stream.finish is not None:
@@ -135,8 +138,9 @@ class Metronome:
             if not index or index + 1 == stream.chunks or stream.continuous:
                 self._send_rendered(stream, index)
             else:
-                self._send_plain(stream, stream.prefix + stream.tails[index & 63])
-            stream.times.append(clock())
+                self._send_plain(stream.connection, stream.prefix + stream.tails[index & 63])
+            now_ns = clock()
+            stream.times.append(now_ns)
 
     def rows(self) -> bytes:
         """Return the log: a line about the server, then one a request that ended."""
@@ -219,8 +223,11 @@ class Metronome:
         count = self._options.chunk_tokens
         return "".join(_TEXTS[(index * 7 + word * 3) % len(_TEXTS)] for word in range(count))
 
-    def _send_plain(self, stream: _Stream, data: bytes) -> None:
-        connection = stream.connection
+    def _first_is_next(self) -> bool:
+        first, later = self._first, self._later
+        return bool(first) and (not later or first[0][0] < later[0][0])
+
+    def _send_plain(self, connection: Connection, data: bytes) -> None:
         if not connection.unsent:
             try:
                 sent = connection.sock.send(data)

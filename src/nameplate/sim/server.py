@@ -77,6 +77,9 @@ def serve(preset: Preset, options: ServeOptions, on_ready: Callable[[str], None]
         gc.freeze()  # a full collection must not fall into somebody's measured latency
         while sockets.turn(app.next_ns()):
             for output in app.advance(time.monotonic_ns()):
+                if output.end == "exit":
+                    _write_served(app, log)
+                    os._exit(_DEATH)
                 _send(sockets, log, output)
             _write_served(app, log)
     finally:
@@ -87,9 +90,6 @@ def serve(preset: Preset, options: ServeOptions, on_ready: Callable[[str], None]
 
 
 def _send(sockets: Sockets, log: TruthLog, output: Output) -> None:
-    if output.end == "exit":
-        log.flush()
-        os._exit(_DEATH)
     connection = sockets.get(output.connection)
     if connection is None:
         return

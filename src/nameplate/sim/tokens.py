@@ -22,7 +22,7 @@ _VOCABULARY: tuple[str, ...] = tuple(f" {word}" for word in WORDS) + (",", ".") 
 _REPEATED = (" the", " same", " words", " again", ",")
 
 
-# Longer words are not remembered: what a client sends must not decide how much memory this takes.
+# A text with longer words is read piece by piece: what a client sends must not decide how much memory this takes.
 _REMEMBERED = 32
 
 
@@ -35,15 +35,12 @@ def _known_word(word: str) -> tuple[int, ...]:
     return tuple(map(_piece_id, _PIECE.findall(word)))
 
 
-def _word(word: str) -> tuple[int, ...]:
-    if len(word) <= _REMEMBERED:
-        return _known_word(word)
-    return tuple(map(_piece_id, _PIECE.findall(word)))
-
-
 def tokenize(text: str) -> list[int]:
     """Return the token ids of a text."""
-    return list(chain.from_iterable(map(_word, text.split())))
+    words = text.split()
+    if max(map(len, words), default=0) <= _REMEMBERED:
+        return list(chain.from_iterable(map(_known_word, words)))
+    return list(map(_piece_id, _PIECE.findall(text)))
 
 
 class ChatTemplate:

