@@ -1,0 +1,227 @@
+"""The truth test: a real vLLM, probed, measured and verified, and held against its own counters and histograms."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from integration.vllm_cpu import MODEL, serving
+
+pytestmark = pytest.mark.vllm
+
+PORT = 8131
+SEEDED = ("--temperature", "1", "--request-seeds")
+# Where our TTFT and the server's own may differ: the HTTP stack and tokenisation in front of the engine.
+EDGE_SLACK_NS = 50_000_000
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """Serve with four running sequences, dev mode (flush) and cached-token reports."""
+    with serving(PORT, ["--max-num-seqs", "4", "--enable-prompt-tokens-details"]) as address:
+        yield address
+
+
+def nameplate(*arguments: str, expected: tuple[int, ...] = (0,)) -> Any:
+    """Run the command with --json and return its document; the exit code must be one that is expected."""
+    done = subprocess.run(
+        [sys.executable, "-m", "nameplate", *arguments, "--json"],
+        capture_output=True,
+        text=True,
+        timeout=3000,
+    )
+    assert done.returncode in expected, f"exit {done.returncode}\n{done.stderr}\n{done.stdout[-3000:]}"
+    return json.loads(done.stdout)
+
+
+def metric_samples(url: str, name: str) -> dict[tuple[tuple[str, str], ...], float]:
+    """Return every sample of one metric, by its labels."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(f"{url}/metrics", timeout=10) as reply:
+        page = reply.read().decode()
+    return {
+        tuple(sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(page)
+        for sample in family.samples
+        if sample.name == name
+    }
+
+
+def total(url: str, name: str) -> float:
+    return sum(metric_samples(url, name).values())
+
+
+def buckets(url: str, name: str) -> dict[float, float]:
+    """Return a histogram's cumulative counts by upper edge in seconds."""
+    return {
+        float(dict(labels)["le"]): value for labels, value in metric_samples(url, f"{name}_bucket").items()
+    }
+
+
+def rows(trial: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (trial / "requests.jsonl").read_text().splitlines()]
+
+
+def only_trial(out: Path) -> Path:
+    (found,) = (out / "trials").iterdir()
+    return found
+
+
+def test_probe_says_what_works(url: str) -> None:
+    """The probe names the engine and model, and finds flush, cached-token reports, usage and tokenise working."""
+    report = nameplate("probe", url)
+    works = {one["name"]: one["status"] for one in report["capabilities"]}
+    assert report["engine"] == "vllm"
+    assert report["identity"]["facts"]["model"]["value"] == MODEL
+    for name in (
+        "streaming usage",
+        "continuous usage",
+        "ignore_eos",
+        "cached-token reports",
+        "flush",
+        "metrics",
+    ):
+        assert works[name] == "yes", f"{name}: {works[name]}"
+    assert report["identity"]["facts"]["running_limit_effective"]["value"] == 4
+
+
+def test_trial_agrees_with_the_servers_counters(url: str, tmp_path: Path) -> None:
+    """Over a drained trial the tokens that our rows hold are exactly those that vLLM counted, warm-up included."""
+    out = tmp_path / "trial"
+    result = nameplate("trial", url, "--shape", "256/24", "-c", "6", "--out", str(out), *SEEDED)
+    trial = only_trial(out)
+    journal = [json.loads(line) for line in (trial / "journal.jsonl").read_text().splitlines()]
+    idle = {e["detail"]["moment"]: e["detail"]["sample"] for e in journal if e["what"] == "idle"}
+    ours = rows(trial)
+    assert len(ours) == 72 and {row["outcome"] for row in ours} == {"ok"}
+    for counter, wanted in (
+        ("output_tokens_total", sum(row["output_tokens"] for row in ours)),
+        ("prompt_tokens_total", sum(row["prompt_tokens"] for row in ours)),
+    ):
+        assert idle["after"][counter] - idle["before"][counter] == wanted, counter
+    assert result["verdict"]["status"] == "pass"
+    assert result["measurement"]["correctness"]["unique_outputs"] == 64
+
+
+def test_trial_histogram_brackets(url: str, tmp_path: Path) -> None:
+    """vLLM's own TTFT histogram, as deltas around a drained trial, brackets ours at every bucket edge e.
+
+    ours(<= e) <= server(<= e) <= ours(<= e + 50 ms), warm-up included: our TTFT has the way there and back as well.
+    """
+    name = "vllm:time_to_first_token_seconds"
+    nameplate(
+        "trial",
+        url,
+        "--shape",
+        "256/8",
+        "-c",
+        "2",
+        "--requests",
+        "8",
+        "--warmup",
+        "0",
+        "--out",
+        str(tmp_path / "a"),
+    )
+    trial_before = buckets(url, name)
+    nameplate("trial", url, "--shape", "256/24", "-c", "6", "--out", str(tmp_path / "b"), *SEEDED)
+    trial_after = buckets(url, name)
+    ours = [row["first_output_ns"] - row["sent_ns"] for row in rows(only_trial(tmp_path / "b"))]
+    # The probe and calibration of the second run are in the server's delta and not in our rows: few, all of them
+    # fast, and at most this many at any edge.
+    extra = trial_after[float("inf")] - trial_before[float("inf")] - len(ours)
+    assert 0 < extra <= 16
+    for edge_s, after in trial_after.items():
+        if edge_s == float("inf"):
+            continue
+        server = after - trial_before[edge_s]
+        edge_ns = edge_s * 1e9
+        at_least = sum(value <= edge_ns for value in ours)
+        at_most = sum(value <= edge_ns + EDGE_SLACK_NS for value in ours) + extra
+        assert at_least <= server <= at_most, f"edge {edge_s}: {at_least} <= {server} <= {at_most}"
+
+
+def test_capacity_finds_a_boundary_and_verifies(url: str, tmp_path: Path) -> None:
+    """A study on a real server ends with a rated number between a pass and a fail, and its evidence recomputes."""
+    alone = nameplate(
+        "trial",
+        url,
+        "--shape",
+        "256/24",
+        "-c",
+        "1",
+        "--requests",
+        "16",
+        "--out",
+        str(tmp_path / "one"),
+        *SEEDED,
+    )
+    e2e_ns = alone["measurement"]["latencies"]["whole"]["e2e"]["p50"]
+    # Four run at once: from the fifth on a request waits for another's end, so this limit lies above the fourth
+    # level and within reach of the eighth.
+    limit_ms = round(1.5 * e2e_ns / 1e6)
+    out = tmp_path / "study"
+    plate = nameplate(
+        "capacity", url, "--shape", "256/24", "--slo", f"ttft p95 < {limit_ms}ms", "--quiet", "1s", "--max", "32",
+        "--out", str(out), *SEEDED, expected=(0, 3),
+    )  # fmt: skip
+    (shape,) = plate["shapes"]
+    assert shape["status"] in ("confirmed", "noisy")
+    assert shape["rated"] is not None and shape["rated"] >= 1
+    assert shape["fail"] is not None and shape["fail"] > shape["rated"]
+    report = nameplate("verify", str(out))
+    assert all(check["status"] == "pass" for check in report["checks"]), report
+    held = nameplate("check", str(out), url)
+    assert held["holds"] is True
+
+
+def test_greedy_answers_repeat_and_stay_valid(url: str, tmp_path: Path) -> None:
+    """Greedy, the dummy model answers every prompt alike: the trial is valid, and says that outputs repeat."""
+    out = tmp_path / "greedy"
+    result = nameplate("trial", url, "--shape", "256/16", "-c", "2", "--requests", "8", "--out", str(out))
+    assert result["verdict"]["status"] == "pass"
+    assert result["measurement"]["correctness"]["unique_outputs"] < 8
+    report = nameplate("verify", str(only_trial(out)))
+    assert all(check["status"] == "pass" for check in report["checks"]), report
+
+
+@pytest.fixture(scope="module")
+def plain_url(url: str) -> Iterator[str]:
+    """Serve without dev mode and without prompt details: no flush, no cached-token reports."""
+    del url
+    with serving(PORT + 1, ["--max-num-seqs", "4"], dev_mode=False) as address:
+        yield address
+
+
+def test_server_without_flush_or_cache_reports(plain_url: str, tmp_path: Path) -> None:
+    """Without flush and reports a trial is cold by construction, valid, and labelled; --flush require refuses."""
+    report = nameplate("probe", plain_url)
+    works = {one["name"]: one["status"] for one in report["capabilities"]}
+    assert works["flush"] == "no" and works["cached-token reports"] == "no"
+    out = tmp_path / "plain"
+    result = nameplate("trial", plain_url, "--shape", "256/16", "-c", "4", "--out", str(out), *SEEDED)
+    assert result["verdict"]["status"] == "pass"
+    report = nameplate("verify", str(only_trial(out)))
+    assert all(check["status"] in ("pass", "unverified") for check in report["checks"]), report
+    refused = nameplate(
+        "trial",
+        plain_url,
+        "--shape",
+        "256/16",
+        "-c",
+        "4",
+        "--flush",
+        "require",
+        "--out",
+        str(tmp_path / "no"),
+        expected=(5,),
+    )
+    assert refused["error"]["exit_code"] == 5

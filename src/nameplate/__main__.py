@@ -1,0 +1,5 @@
+"""`python -m nameplate`: the same command."""
+
+from nameplate.cli.main import main
+
+main()
