@@ -30,6 +30,11 @@ def _lines(engine: Engine, model: str, started_s: float, phantom_running: int) -
     yield from metric(
         "vllm:num_requests_waiting", "gauge", state.waiting, "Requests waiting to be processed."
     )
+    # Real pages have this near-namesake: it must not be mistaken for the gauge above.
+    yield "# HELP vllm:num_requests_waiting_by_reason Waiting requests by the reason of their waiting."
+    yield "# TYPE vllm:num_requests_waiting_by_reason gauge"
+    for reason, value in (("capacity", state.waiting), ("deferred", 0)):
+        yield f'vllm:num_requests_waiting_by_reason{{{labels},reason="{reason}"}} {float(value)!r}'
     yield from metric(
         "vllm:kv_cache_usage_perc", "gauge", state.kv_use, "KV-cache usage. 1 means 100 percent usage."
     )

@@ -319,6 +319,31 @@ def test_what_can_never_run_is_refused() -> None:
         engine.submit(EngineRequest(0, [1], 1), 0)
 
 
+def test_what_arrives_together_at_an_idle_engine_starts_together() -> None:
+    """Requests of one moment share the first step, even if time was asked to come to that moment in between."""
+    engine = Engine(SMALL)
+    for number in range(3):
+        assert engine.advance(100) == []
+        engine.submit(EngineRequest(number, [number], 1), 100)
+    assert [emission.t_ns for emission in engine.advance(10_000)] == [1_130] * 3
+    assert engine.counters.steps == 1
+
+
+def test_what_arrives_as_a_step_ends_waits_for_the_next() -> None:
+    """A busy engine has begun its next step by the time its clients can react to the last one."""
+    engine = Engine(SMALL)
+    engine.submit(EngineRequest(0, [1], 3), 0)
+    first_ns = engine.next_ns()
+    assert first_ns is not None and engine.advance(first_ns)
+    engine.submit(EngineRequest(1, [2], 1), first_ns)
+    second_ns = engine.next_ns()
+    assert second_ns is not None
+    assert [emission.id for emission in engine.advance(second_ns)] == [0]
+    third_ns = engine.next_ns()
+    assert third_ns is not None
+    assert sorted(emission.id for emission in engine.advance(third_ns)) == [0, 1]
+
+
 def test_time_does_not_go_back() -> None:
     """A submission in the past is the caller's mistake."""
     engine = Engine(SMALL)

@@ -143,9 +143,10 @@ def test_the_truth_log_says_when_things_happened(tmp_path: Path) -> None:
     assert row["first_sent_ns"] - row["received_ns"] >= 430 * 67_500
 
 
-def test_death_ends_the_process_and_all_its_streams() -> None:
-    """The fault `die` is a real exit: the stream breaks off, and the exit code is not 0."""
-    with running("demo", "--fault", "die:2") as process, connect(process) as sock:
+def test_death_ends_the_process_and_all_its_streams(tmp_path: Path) -> None:
+    """The fault `die` is a real exit: the stream breaks off, the exit code is not 0, and the log knows why."""
+    log = tmp_path / "truth.jsonl"
+    with running("demo", "--fault", "die:2", log=log) as process, connect(process) as sock:
         sock.sendall(request_bytes(demo(tokens=9)))
         try:
             answer = read_until(sock, b"0\r\n\r\n")
@@ -153,6 +154,7 @@ def test_death_ends_the_process_and_all_its_streams() -> None:
             answer = b""
         assert b"[DONE]" not in answer
         assert process.process.wait(10) == 70
+    assert json.loads(log.read_text().splitlines()[-1])["finish"] == "die"
 
 
 def test_a_cut_is_a_reset_on_the_wire() -> None:
