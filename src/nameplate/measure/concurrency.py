@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from msgspec import Struct
 
 from nameplate.evidence.rows import RequestRow
+from nameplate.verdict.tolerances import LATENESS_FLOOR_NS
 
 
 class InFlight:
@@ -59,7 +60,10 @@ class Concurrency(Struct, frozen=True):
 
     `mean` and `below_share` are over the time between the last opening send and the last start (after a handover:
     from the first measured send), null where that is empty. `mean_whole_run` is from the first send to the last
-    end. `below_share` is the share of that time with fewer than the planned requests in flight.
+    end. `below_share` is the share of that time with fewer than the planned requests in flight, and
+    `underfilled_share` the same without the handovers of a slot from one request to the next, as far as each is
+    within the client's own lateness allowance: many short requests add these up to a percent of the time while
+    no slot is ever idle, and how late the client sends is judged by a gate of its own.
     """
 
     planned: int
@@ -67,6 +71,7 @@ class Concurrency(Struct, frozen=True):
     mean: float | None = None
     mean_whole_run: float | None = None
     below_share: float | None = None
+    underfilled_share: float | None = None
 
 
 def intervals(rows: Iterable[RequestRow], until_ns: int) -> list[tuple[int, int]]:
@@ -88,14 +93,31 @@ def rebuild(rows: Sequence[RequestRow], planned: int, until_ns: int) -> Concurre
     flight = InFlight(held)
     opening = [row.sent_ns for row in loaded if row.phase == "opening" and row.sent_ns is not None]
     begin, end = (max(opening) if opening else min(sent)), max(sent)
-    below = None
-    if end > begin:
-        short = sum(length for length, level in flight.segments(begin, end) if level < planned)
-        below = short / (end - begin)
     return Concurrency(
         planned=planned,
         max=flight.highest,
         mean=flight.mean_between(begin, end),
         mean_whole_run=flight.mean_between(min(sent), max(last for _, last in held)),
-        below_share=below,
+        below_share=_share_below(flight, planned, begin, end),
+        underfilled_share=_share_below(InFlight(handed_over(loaded, until_ns)), planned, begin, end),
     )
+
+
+def handed_over(rows: Iterable[RequestRow], until_ns: int) -> list[tuple[int, int]]:
+    """Return the intervals of `intervals`, each prolonged to its slot's next send, by 2 ms at most."""
+    by_slot: dict[int | None, list[tuple[int, int]]] = {}
+    for row in rows:
+        by_slot.setdefault(row.slot, []).extend(intervals([row], until_ns))
+    held = by_slot.pop(None, [])
+    for slot in by_slot.values():
+        slot.sort()
+        for (begin, end), (following, _) in pairwise(slot):
+            held.append((begin, max(end, min(following, end + LATENESS_FLOOR_NS))))
+        held += slot[-1:]
+    return held
+
+
+def _share_below(flight: InFlight, planned: int, begin: int, end: int) -> float | None:
+    if end <= begin:
+        return None
+    return sum(length for length, level in flight.segments(begin, end) if level < planned) / (end - begin)

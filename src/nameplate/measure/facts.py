@@ -80,6 +80,7 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         concurrency=plan.concurrency,
         concurrency_max=measurement.concurrency.max,
         below_share=measurement.concurrency.below_share,
+        underfilled_share=measurement.concurrency.underfilled_share,
         damage=evidence.damage + unknown_outcomes,
     )
 

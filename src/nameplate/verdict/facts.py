@@ -39,7 +39,7 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
     `outputs_must_differ` is true where the baseline's outputs were unique. `extra_requests_seen` is how many
     more requests the server held than we ever had in flight around that moment. Lateness is p99, in nanoseconds.
     `below_share` is the share of time below the planned concurrency between the last opening send and the last
-    start.
+    start, `underfilled_share` the same without a slot's handovers of up to 2 ms from one request to the next.
     """
 
     clock: Literal["live", "virtual"]
@@ -85,6 +85,7 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
     concurrency: int
     concurrency_max: int | None = None
     below_share: float | None = None
+    underfilled_share: float | None = None
     damage: tuple[str, ...] = ()
 
     @property

@@ -184,7 +184,10 @@ def _concurrency(facts: TrialFacts) -> GateResult:
     if facts.below_share is None:
         return GateResult(gate, "pass", f"never above {facts.concurrency}", facts.concurrency_max)
     said = f"below {facts.concurrency} for {facts.below_share:.2%} of the time"
-    if facts.below_share <= UNDERFILLED_SHARE:
+    empty = facts.below_share if facts.underfilled_share is None else facts.underfilled_share
+    if empty != facts.below_share:
+        said += f", {empty:.2%} without handovers of up to 2 ms"
+    if empty <= UNDERFILLED_SHARE:
         return GateResult(gate, "pass", said, facts.concurrency_max)
     if facts.ok != facts.sent:
         # What fails at once leaves its slot empty; the failures are judged by their own gates.

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from nameplate.engines.state import ServerSample
+from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
 from nameplate.measure.concurrency import InFlight
 from nameplate.measure.measurement import Measurement, measure
@@ -130,6 +131,27 @@ def test_an_empty_slot_shows_in_the_share_below() -> None:
     rows[10] = structs.replace(late, sent_ns=late.sent_ns + (end - begin) // 10)
     found = measured(rows=rows, concurrency=2, requests=20).concurrency
     assert found.below_share == pytest.approx(0.1, rel=1e-6)
+
+
+def with_turnaround(rows: list[RequestRow], turnaround_ns: int) -> list[RequestRow]:
+    """Shorten each answer's end, so that its slot is empty for `turnaround_ns` before the next request."""
+    return [structs.replace(row, end_ns=(row.end_ns or 0) - turnaround_ns) for row in rows]
+
+
+def test_handovers_of_short_requests_are_no_empty_slots() -> None:
+    """Sixteen slots of 200 ms requests with 0.6 ms between them: below C for 4% or so, never underfilled."""
+    rows = closed_loop(16, 320, ttft=lambda n: (100 + n % 16) * MS)
+    found = measured(rows=with_turnaround(rows, 600_000), concurrency=16, requests=320).concurrency
+    assert found.below_share is not None and found.below_share > 0.03
+    assert found.underfilled_share == 0.0
+    slow = measured(rows=with_turnaround(rows, 12 * MS), concurrency=16, requests=320).concurrency
+    assert slow.underfilled_share is not None and slow.underfilled_share > 0.3
+
+
+def test_a_slot_that_never_works_is_underfilled_however_many_there_are() -> None:
+    """99 of 100 in flight is below the plan all the time, whatever the share of empty slots."""
+    found = measured(rows=closed_loop(99, 400), concurrency=100, requests=400).concurrency
+    assert (found.below_share, found.underfilled_share, found.max) == (1.0, 1.0, 99)
 
 
 INTERVALS = st.lists(

@@ -79,6 +79,7 @@ MUTATIONS: list[tuple[Gate, str, dict[str, Any]]] = [
     (Gate.client_lateness, "unverified", {"arrival_doubt_p99_ns": None}),
     (Gate.concurrency, "invalid", {"concurrency_max": 8}),
     (Gate.concurrency, "invalid", {"below_share": 0.0101}),
+    (Gate.concurrency, "invalid", {"below_share": 0.5, "underfilled_share": 0.0101}),
     (Gate.evidence, "invalid", {"damage": ("reads.zst is torn",)}),
     (Gate.evidence, "invalid", {"planned": 63}),
 ]
