@@ -1,0 +1,261 @@
+"""The wire's history in one pass: every request replayed into its row, and the records themselves audited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct, field
+
+from nameplate.contract.errors import EvidenceError
+from nameplate.evidence import layout
+from nameplate.evidence.frames import Torn, read_frames
+from nameplate.evidence.header import TrialHeader
+from nameplate.evidence.reader import TrialReader
+from nameplate.evidence.records import HEADER, Kind, Record
+from nameplate.evidence.rows import RequestRow
+from nameplate.evidence.timeline import Timeline
+from nameplate.measure.from_disk import ReadTotals
+from nameplate.measure.rebuild import Exchange, Phases, PromptFacts, rebuilt_from
+from nameplate.verify.ledger import Ledger
+from nameplate.verify.names import Name
+
+# Records compress some 15:1, those of reads that were not kept some 30:1. What expands further is made to.
+EXPANSION_LIMIT = 200
+EXPANSION_FLOOR_BYTES = 64 << 20
+# One machine has some 28,000 ports to one server: more requests at once were never in flight.
+OPEN_LIMIT = 50_000
+# The kernel's clock and ours are tied together to within 0.1 ms; an answer before its request is no such error.
+EARLY_NS = 1_000_000
+
+_READ, _BARE, _LAST = int(Kind.READ), int(Kind.BARE), int(Kind.CONNECT_FAILED)
+_SCHEDULED, _SENT, _BODY_SENT = int(Kind.SCHEDULED), int(Kind.SENT), int(Kind.BODY_SENT)
+
+
+class History(Struct):
+    """Hold what the raw reads give: rows and timelines by index, and what the records tell beside them.
+
+    `bare` are the requests whose bytes were not kept; their rows hold only what times alone can tell.
+    """
+
+    rows: dict[int, RequestRow] = field(default_factory=dict)
+    timelines: dict[int, Timeline] = field(default_factory=dict)
+    bare: set[int] = field(default_factory=set)
+    totals: ReadTotals = field(default_factory=ReadTotals)
+    records: int = 0
+    raw_bytes: int = 0
+
+
+class _Replayed(Exchange):
+    """Replay one request, with what the audit must know of it."""
+
+    def __init__(self, index: int, header: TrialHeader, measured: bool) -> None:
+        super().__init__(index, header.contract.target.api)
+        self.measured = measured
+        self.kept = header.keeping.keeps(index)
+
+
+def replay(
+    reader: TrialReader,
+    header: TrialHeader,
+    prompts: Mapping[int, PromptFacts],
+    recorded: Mapping[int, RequestRow],
+    ledger: Ledger,
+) -> History:
+    """Replay all raw reads; faults of the records go to the ledger, and what can be replayed is."""
+    audit = _Audit(header, prompts, recorded, ledger)
+    try:
+        for frame in _bounded_frames(reader):
+            audit.take(frame)
+        audit.finish()
+    except EvidenceError as error:
+        ledger.fail(Name.raw_reads, str(error))
+    return audit.history
+
+
+def _bounded_frames(reader: TrialReader) -> Iterator[bytes]:
+    for path in layout.parts(reader.directory, layout.READS):
+        limit = EXPANSION_FLOOR_BYTES + EXPANSION_LIMIT * path.stat().st_size
+        try:
+            for frame in read_frames(path):
+                limit -= len(frame)
+                if limit < 0:
+                    raise EvidenceError(
+                        f"{path.name} expands to more than {EXPANSION_LIMIT} times its size: no wire's history does"
+                    )
+                yield frame
+        except Torn as torn:
+            reader.torn.append(str(torn))
+
+
+class _Audit:
+    def __init__(
+        self,
+        header: TrialHeader,
+        prompts: Mapping[int, PromptFacts],
+        recorded: Mapping[int, RequestRow],
+        ledger: Ledger,
+    ) -> None:
+        self.history = History()
+        self._header = header
+        self._phases = Phases(header.plan)
+        self._prompts = prompts
+        self._recorded = recorded
+        self._ledger = ledger
+        self._open: dict[int, _Replayed] = {}
+        self._strays: set[int] = set()
+        first = header.plan.warmup
+        self._measured = range(first, first + header.plan.requests)
+
+    def take(self, frame: bytes) -> None:
+        """Replay one frame's records; EvidenceError where they cannot be told apart."""
+        history, opened = self.history, self._open
+        since_append = history.totals.since_empty_ns.append
+        doubt_append = history.totals.arrival_doubt_ns.append
+        unpack_from, head = HEADER.unpack_from, HEADER.size
+        at, end = 0, len(frame)
+        count = user_stamped = t_ns = 0
+        while at < end:
+            if at + head > end:
+                raise EvidenceError(f"{layout.READS}: a record's header is cut")
+            kind, request, t_ns, delay_ns, since_ns, size = unpack_from(frame, at)
+            at += head
+            count += 1
+            exchange = opened.get(request)
+            if kind == _READ:
+                stop = at + size
+                if stop > end:
+                    raise EvidenceError(f"{layout.READS}: a record's payload is cut")
+                data = frame[at:stop]
+                at = stop
+                if exchange is None or exchange.sent_ns is None:
+                    self._misplaced(request, kind)
+                    continue
+                if exchange.measured:
+                    since_append(since_ns)
+                    if delay_ns >= 0 and data.count(b"data:") <= 1:
+                        doubt_append(0)
+                    else:
+                        doubt_append(since_ns)
+                    if delay_ns < 0:
+                        user_stamped += 1
+                arrival_ns = t_ns - delay_ns if delay_ns > 0 else t_ns
+                if (
+                    t_ns < exchange.last_ns
+                    or since_ns < 0
+                    or delay_ns < -1
+                    or arrival_ns + EARLY_NS < exchange.sent_ns
+                    or not size
+                ):
+                    self._implausible(request, t_ns, exchange, arrival_ns, size)
+                exchange.last_ns = t_ns
+                exchange.read(arrival_ns, data)
+                if exchange.ended:
+                    self._close(exchange)
+                continue
+            if not 1 <= kind <= _LAST:
+                raise EvidenceError(f"{layout.READS}: unknown record kind {kind}")
+            payload = b""
+            if kind != _BARE:
+                if at + size > end:
+                    raise EvidenceError(f"{layout.READS}: a record's payload is cut")
+                payload = frame[at : at + size]
+                at += size
+            self._other(Record(kind, request, t_ns, delay_ns, since_ns, size, payload), exchange)
+        history.records += count
+        history.raw_bytes += end
+        history.totals.user_stamped += user_stamped
+        if count:
+            history.totals.last_ns = t_ns
+
+    def finish(self) -> None:
+        """End what was still open when the records end."""
+        for exchange in list(self._open.values()):
+            exchange.finish()
+            self._close(exchange)
+
+    def _other(self, record: Record, exchange: _Replayed | None) -> None:
+        kind, request = record.kind, record.request
+        if kind == _SCHEDULED and exchange is None:
+            exchange = self._begin(request)
+            if exchange is None:
+                return
+        elif exchange is None or kind == _SCHEDULED:
+            self._misplaced(request, kind)
+            return
+        if kind != _SCHEDULED and record.t_ns < exchange.last_ns:
+            self._implausible(request, record.t_ns, exchange, record.t_ns, 1)
+        if (kind == _SENT and exchange.sent_ns is not None) or (
+            kind == _BODY_SENT and exchange.body_sent_ns is not None
+        ):
+            self._misplaced(request, kind)
+            return
+        if kind == _BARE:
+            self._bare(record, exchange)
+        exchange.take(record)
+        if exchange.ended:
+            self._close(exchange)
+
+    def _begin(self, request: int) -> _Replayed | None:
+        try:
+            self._phases[request]
+        except KeyError:
+            self._misplaced(request, _SCHEDULED)
+            return None
+        if request in self.history.rows:
+            self._misplaced(request, _SCHEDULED)
+            return None
+        if len(self._open) >= OPEN_LIMIT or len(self.history.rows) > len(self._recorded) + OPEN_LIMIT:
+            raise EvidenceError(f"{layout.READS}: more requests than can have been in flight or have a row")
+        exchange = _Replayed(request, self._header, request in self._measured)
+        self._open[request] = exchange
+        return exchange
+
+    def _bare(self, record: Record, exchange: _Replayed) -> None:
+        totals = self.history.totals
+        if exchange.measured:
+            totals.since_empty_ns.append(record.since_empty_ns)
+            totals.arrival_doubt_ns.append(record.since_empty_ns)
+            totals.user_stamped += record.delay_ns < 0
+        if exchange.kept and exchange.whole:
+            self._ledger.fail(
+                Name.raw_reads,
+                f"bytes of request {record.request} are missing, and the header says that they are kept",
+            )
+
+    def _close(self, exchange: _Replayed) -> None:
+        self._open.pop(exchange.index, None)
+        rebuilt = rebuilt_from(exchange, self._header.plan, self._phases, self._prompts, self._recorded)
+        self.history.rows[exchange.index] = rebuilt.row
+        self.history.timelines[exchange.index] = rebuilt.timeline
+        if not rebuilt.whole:
+            self.history.bare.add(exchange.index)
+
+    def _misplaced(self, request: int, kind: int) -> None:
+        """Say once a request that a record of it stands where none can."""
+        if request in self._strays:
+            return
+        if len(self._strays) < OPEN_LIMIT:
+            self._strays.add(request)
+        name = Kind(kind).name
+        if request in self.history.rows:
+            where = "a second time" if kind == _SCHEDULED else "after its end"
+        else:
+            try:
+                self._phases[request]
+                where = "before it was sent" if request in self._open else "before it was scheduled"
+                if request in self._open and kind in (_SCHEDULED, _SENT, _BODY_SENT):
+                    where = "a second time"
+            except KeyError:
+                where = "which the plan does not have"
+        self._ledger.fail(Name.raw_reads, f"a record {name} of request {request} {where}")
+
+    def _implausible(self, request: int, t_ns: int, exchange: _Replayed, arrival_ns: int, size: int) -> None:
+        if t_ns < exchange.last_ns:
+            why = f"stands {exchange.last_ns - t_ns} ns before the one that it follows"
+        elif not size:
+            why = "is empty"
+        elif exchange.sent_ns is not None and arrival_ns + EARLY_NS < exchange.sent_ns:
+            why = "arrived before the request was sent"
+        else:
+            why = "has a negative delay"
+        self._ledger.fail(Name.raw_reads, f"a record of request {request} {why}")

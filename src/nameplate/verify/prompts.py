@@ -1,0 +1,175 @@
+"""The prompts: bodies as sent against rows and contract, and no prompt used twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from nameplate.contract.errors import EvidenceError, NameplateError
+from nameplate.evidence import layout
+from nameplate.evidence.header import TrialHeader
+from nameplate.evidence.journal import JournalEntry
+from nameplate.evidence.reader import TrialReader
+from nameplate.evidence.rows import RequestRow
+from nameplate.measure.from_disk import prefix_of, prompt_facts
+from nameplate.measure.rebuild import Phases, PromptFacts
+from nameplate.prompts.body import BodyOptions, build_body, prompt_hashes, user_text_of
+from nameplate.prompts.store import PromptStore
+from nameplate.prompts.text import PromptKey
+from nameplate.verify.ledger import Ledger
+from nameplate.verify.names import Name
+from nameplate.verify.rows import listed
+
+_STAGE = {"warmup": "warmup", "ramp": "ramp", "opening": "measured", "steady": "measured"}
+
+
+class Bodies(Struct):
+    """Hold what the kept bodies tell: their facts by index, and where one is not what the contract makes of it."""
+
+    kept: bool = False
+    facts: dict[int, PromptFacts] = field(default_factory=dict)
+    departures: list[str] = field(default_factory=list)
+
+
+def read_bodies(reader: TrialReader, header: TrialHeader, ledger: Ledger) -> Bodies:
+    """Read every kept body once; damage goes to the ledger."""
+    path = reader.path(layout.PROMPTS)
+    if not path.exists():
+        if header.keeping.prompts:
+            ledger.unverified(Name.prompts_as_sent, f"{layout.PROMPTS} is not there")
+        return Bodies()
+    bodies = Bodies(kept=True)
+    try:
+        prefix = prefix_of(header)
+        with PromptStore.open(path) as store:
+            if store.torn:
+                ledger.fail(Name.files, f"{layout.PROMPTS}: {store.torn}")
+            if store.repeated:
+                ledger.fail(Name.prompts_as_sent, f"{store.repeated} indices have two bodies")
+            expected = _Expected(header)
+            for index in store.indices():
+                body = store.body(index)
+                bodies.facts[index] = prompt_facts(body, len(prefix), header.contract.target.limit_field)
+                departure = expected.departure(index, body, bodies.facts[index].output_tokens, prefix)
+                if departure is not None:
+                    bodies.departures.append(f"the body of request {index} {departure}")
+    except (NameplateError, OSError, ValueError, RecursionError) as error:
+        ledger.fail(Name.files, f"{layout.PROMPTS}: {error}")
+    return bodies
+
+
+class _Expected:
+    """Make each body again from the contract and its own text, and say where it departs."""
+
+    def __init__(self, header: TrialHeader) -> None:
+        self._header = header
+        self._phases = Phases(header.plan)
+        self._options = BodyOptions.of(header.contract.target, header.contract.sampling)
+
+    def departure(self, index: int, body: bytes, output_tokens: int, prefix: str) -> str | None:
+        contract, plan = self._header.contract, self._header.plan
+        try:
+            stage = _STAGE[self._phases[index]]
+        except KeyError:
+            return "is of no request of the plan"
+        if contract.dataset is None and output_tokens != plan.shape.output_tokens:
+            return f"asks for {output_tokens} tokens, the shape for {plan.shape.output_tokens}"
+        key = PromptKey(contract.nonce, plan.name, plan.attempt, index, stage)
+        text = user_text_of(body)
+        if not text.startswith(prefix):
+            return "does not begin with the shared prefix"
+        made = build_body(self._options, text, output_tokens, seed=key.seed())
+        if made == body:
+            return None
+        ours, sent = _fields(made), _fields(body)
+        if contract.dataset is not None:
+            for fields in (ours, sent):
+                fields.pop("messages", None)
+        different = sorted(name for name in ours.keys() | sent.keys() if ours.get(name) != sent.get(name))
+        return f"differs from the contract in {', '.join(different)}" if different else None
+
+
+def _fields(body: bytes) -> dict[str, Any]:
+    fields = msgspec.json.decode(body)
+    if not isinstance(fields, dict):
+        raise EvidenceError("A kept prompt is not a JSON object.")
+    return fields
+
+
+def check_bodies(bodies: Bodies, rows: Mapping[int, RequestRow], ledger: Ledger) -> None:
+    """Hold each row's prompt against its kept body."""
+    name = Name.prompts_as_sent
+    for departure in bodies.departures:
+        ledger.fail(name, departure)
+    if not bodies.kept:
+        ledger.unverified(name, "prompts were not kept")
+    for index, row in rows.items():
+        facts = bodies.facts.get(index)
+        if facts is None:
+            if bodies.kept:
+                ledger.fail(name, f"request {index} has no body")
+            continue
+        if row.prompt_sha256 != facts.sha256:
+            ledger.fail(name, f"request {index}: its row names another prompt than its body holds")
+        elif row.prompt_head_sha256 != facts.head_sha256:
+            ledger.fail(name, f"request {index}: its row names another head than its body has")
+        elif row.asked_output_tokens != facts.output_tokens:
+            ledger.fail(
+                name,
+                f"request {index}: its row asks for {row.asked_output_tokens} tokens, its body for "
+                f"{facts.output_tokens}",
+            )
+    ledger.close(name, f"{len(rows)} rows name their bodies", len(rows))
+
+
+def check_disjoint(
+    header: TrialHeader,
+    rows: Sequence[RequestRow],
+    journal: Iterable[JournalEntry],
+    bodies: Bodies,
+    admitted: bool,
+    ledger: Ledger,
+) -> None:
+    """Hold that no prompt occurs twice, whatever its phase; heads too where prompts are cold and our own."""
+    name = Name.prompts_disjoint
+    contract = header.contract
+    found = repeated(rows, heads_differ=contract.cache.cold and contract.dataset is None)
+    asked = hashes_of_journal(journal, prefix_of(header))
+    found += [
+        f"request {row.index} repeats a prompt of the probe or the calibration"
+        for row in rows
+        if row.prompt_sha256 in asked
+    ]
+    for said in found:
+        (ledger.admit if admitted else ledger.fail)(name, said)
+    if not bodies.kept:
+        ledger.unverified(name, "prompts were not kept: by the recorded digests alone none occurs twice")
+    ledger.close(name, f"{len(rows)} prompts, none twice", len(rows))
+
+
+def repeated(rows: Sequence[RequestRow], *, heads_differ: bool) -> list[str]:
+    """Say of each row whose prompt, or head, an earlier one had."""
+    prompts: dict[str, int] = {}
+    heads: dict[str, int] = {}
+    found = []
+    for row in rows:
+        first = prompts.setdefault(row.prompt_sha256, row.index)
+        head = heads.setdefault(row.prompt_head_sha256, row.index)
+        if first != row.index:
+            found.append(f"requests {listed([first, row.index])} have the same prompt")
+        elif heads_differ and head != row.index:
+            found.append(f"requests {listed([head, row.index])} begin alike")
+    return found
+
+
+def hashes_of_journal(journal: Iterable[JournalEntry], prefix: str = "") -> set[str]:
+    """Return the digests of the prompts that a journal's probe and calibration sent."""
+    found = set()
+    for entry in journal:
+        prompt = entry.detail.get("prompt")
+        if isinstance(prompt, str):
+            found.add(prompt_hashes(prompt, len(prefix)).sha256)
+    return found
