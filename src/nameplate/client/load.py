@@ -12,10 +12,10 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 
+from nameplate.client.counter import Count, Counter, LocalCounter
 from nameplate.client.flight import Flight
 from nameplate.client.order import LoadOrder, Progress
 from nameplate.client.recorder import Recorder
@@ -45,27 +45,6 @@ def _payload(ending: Ending, detail: str) -> bytes:
     """Return what a record says beside its kind: which deadline it was, and the error in words."""
     named = f"{ending.value}: {detail}" if ending.value.startswith("deadline_") else detail
     return named.encode("utf-8", "replace")[:500]
-
-
-class Counter(Protocol):
-    """Hand out each index of a stage once, to one worker or to several."""
-
-    def take(self, stage: int, limit: int) -> int | None:
-        """Return the next number below `limit`, or None when all are taken."""
-
-
-class LocalCounter:
-    """Count for a single worker."""
-
-    def __init__(self) -> None:
-        self._next: dict[int, int] = {}
-
-    def take(self, stage: int, limit: int) -> int | None:
-        value = self._next.get(stage, 0)
-        if value >= limit:
-            return None
-        self._next[stage] = value + 1
-        return value
 
 
 class Load:
@@ -115,7 +94,7 @@ class Load:
     @property
     def stage_over(self) -> bool:
         """Say whether the running stage (or none yet) has nothing left to start or to await."""
-        return not self.flights and (self._stage < 0 or self._exhausted or self.stopping or not self._due)
+        return not self.flights and (self._stage < 0 or self.stopping or not self._due)
 
     @property
     def finished(self) -> bool:
@@ -137,29 +116,34 @@ class Load:
             if slot < schedule.requests:
                 heapq.heappush(self._due, (now_ns + (due or 0), slot))
 
+    @property
+    def busy_slots(self) -> int:
+        """Count the slots that have a request in flight or will start one: as many connections are needed."""
+        return len(self.flights) + len(self._due)
+
     def next_due_ns(self) -> int | None:
         return self._due[0][0] if self._due and not self.stopping else None
 
     def pop_due(self, now_ns: int) -> Flight | None:
         """Return the next request that is due, or None; it counts as in flight from now on."""
-        if not self._due or self.stopping or self._due[0][0] > now_ns:
-            return None
-        scheduled_ns, slot = self._due[0]
-        stage = self._order.stages[self._stage]
-        schedule = stage.schedule
-        first = slot not in self._slot_starts and not schedule.continues
-        # The opening request of slot s has index s; later ones are taken in order from what is left.
-        if first:
-            offset: int | None = slot
-        else:
+        if self.stage_name == "ramp":
+            self._end_ramp_when_all_restarted()
+        while self._due and not self.stopping and self._due[0][0] <= now_ns:
+            scheduled_ns, slot = heapq.heappop(self._due)
+            schedule = self._order.stages[self._stage].schedule
+            # The opening request of slot s has index s; later ones are taken in order from what is left.
+            if slot not in self._slot_starts and not schedule.continues:
+                return self._start(slot, scheduled_ns, slot, first=True)
             opening = 0 if schedule.continues else min(schedule.slots, schedule.requests)
             taken = self._counter.take(self._stage, schedule.requests - opening)
-            offset = None if taken is None else opening + taken
-        if offset is None:
+            if taken is not None:
+                return self._start(slot, scheduled_ns, opening + taken, first=False)
+            # This slot is done; others may still have an opening request whose time has not come.
             self._exhausted = True
-            self._due.clear()
-            return None
-        heapq.heappop(self._due)
+        return None
+
+    def _start(self, slot: int, scheduled_ns: int, offset: int, first: bool) -> Flight:
+        stage = self._order.stages[self._stage]
         phase: Phase
         if stage.name == "measured":
             phase = "opening" if first else "steady"
@@ -176,18 +160,32 @@ class Load:
         self.started += 1
         self._slot_starts[slot] = self._slot_starts.get(slot, 0) + 1
         self._recorder.note(Kind.SCHEDULED, index, scheduled_ns)
-        if stage.name == "ramp":
+        if stage.name == "ramp" and self._slot_starts[slot] == 2:
+            self._counter.add(Count.RESTARTED, self._stage)
             self._end_ramp_when_all_restarted()
         return flight
 
     def _end_ramp_when_all_restarted(self) -> None:
-        slots = len(
-            range(self._order.worker, self._order.stages[self._stage].schedule.slots, self._order.workers)
-        )
-        if len(self._slot_starts) == slots and min(self._slot_starts.values()) >= 2:
-            self._stage += 1
-            self.started = self.ended = 0
-            self._slot_starts.clear()
+        slots = self._order.stages[self._stage].schedule.slots
+        if self._counter.value(Count.RESTARTED, self._stage) < slots:
+            return
+        # A worker without slots of its own waits at both gates for those that go on without a pause.
+        self.arrive(Count.LEFT)
+        self.arrive(Count.READY)
+        self._stage += 1
+        self.started = self.ended = 0
+        self._exhausted = False
+        self._slot_starts.clear()
+
+    # -- several workers ------------------------------------------------------------------------------------------
+
+    def arrive(self, gate: Count) -> None:
+        """Say to the other workers that this one has left its stage, or is ready for the next."""
+        self._counter.add(gate, self._stage)
+
+    def passed(self, gate: Count) -> bool:
+        """Say whether all workers have arrived."""
+        return self._counter.value(gate, self._stage) >= self._order.workers
 
     # -- what the shell reports -----------------------------------------------------------------------------------
 
@@ -229,9 +227,10 @@ class Load:
             return True
         return False
 
-    def closed(self, flight: Flight, t_ns: int) -> None:
+    def closed(self, flight: Flight, t_ns: int, detail: str = "") -> None:
         """Take the peer's close: the end of a close-delimited answer, or a cut one."""
         self._recorder.note(Kind.EOF, flight.index, t_ns)
+        flight.detail = detail
         whole = flight.reader.eof()
         self._end(flight, t_ns, Ending.complete if whole else Ending.eof)
 
