@@ -27,7 +27,9 @@ class Timeline(Struct, frozen=True):
     @classmethod
     def of(cls, index: int, times_ns: array[int], tokens: array[int]) -> Timeline:
         """Build from a tally's arrays, where -1 is an event without a count; counts must be whole to be kept."""
-        return cls(index, times_ns, None if -1 in tokens else array("i", tokens))
+        # A count that no int32 holds was made up by the server.
+        whole = -1 not in tokens and (not tokens or max(tokens) < 1 << 31)
+        return cls(index, times_ns, array("i", tokens) if whole else None)
 
 
 def _little(values: array[int]) -> array[int]:
