@@ -13,6 +13,7 @@ from nameplate.client.flight import Flight
 # Linux, x86 and Arm alike (asm-generic/socket.h); Python does not export it.
 SO_TIMESTAMPNS = 35
 _STAMP = struct.Struct("=qq")
+_unpack_stamp = _STAMP.unpack
 _ANCILLARY_BYTES = socket.CMSG_SPACE(_STAMP.size) if hasattr(socket, "CMSG_SPACE") else 0
 # Large enough that a read of a whole socket buffer is one call, small enough to stay in cache; a read that fills it
 # is followed by another.
@@ -40,6 +41,7 @@ class Connection:
         "idle_since_ns",
         "opened_ns",
         "ready_pass",
+        "secure",
         "sock",
         "stamped",
         "used",
@@ -73,7 +75,7 @@ class Connection:
         self.ready_pass = -1
         self.used = False
         self.writing = True
-        self.handshaking = tls is not None
+        self.secure = self.handshaking = tls is not None
         self._unsent = memoryview(b"")
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
@@ -157,17 +159,13 @@ class Connection:
 
         Raises BlockingIOError when nothing is there and OSError when the connection broke.
         """
-        if self.stamped:
-            data, ancillary, _flags, _address = self.sock.recvmsg(READ_BYTES, _ANCILLARY_BYTES)
-            if ancillary:
-                seconds, nanoseconds = _STAMP.unpack(ancillary[0][2])
-                return data, seconds * 1_000_000_000 + nanoseconds
+        if not self.stamped:
+            return self.sock.recv(READ_BYTES), USER_STAMPED
+        data, ancillary, _flags, _address = self.sock.recvmsg(READ_BYTES, _ANCILLARY_BYTES)
+        if not ancillary:
             return data, USER_STAMPED
-        return self.sock.recv(READ_BYTES), USER_STAMPED
-
-    @property
-    def secure(self) -> bool:
-        return self._secure is not None
+        seconds, nanoseconds = _unpack_stamp(ancillary[0][2])
+        return data, seconds * 1_000_000_000 + nanoseconds
 
     def decrypt(self, data: bytes) -> tuple[bytes, bool]:
         """Turn TLS bytes into plain ones; the flag says that the peer ended the TLS session."""

@@ -12,9 +12,10 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable
+from time import monotonic_ns
 
 from nameplate.client.bodies import Bodies
-from nameplate.client.connection import USER_STAMPED, Connection, tls_context
+from nameplate.client.connection import READ_BYTES, USER_STAMPED, Connection, tls_context
 from nameplate.client.flight import Flight
 from nameplate.client.load import Load
 from nameplate.client.order import LoadOrder
@@ -162,38 +163,36 @@ class Loop:
             except OSError as error:
                 self._broken(connection, error.strerror or str(error))
                 return before_ns
-            t_ns = time.monotonic_ns()
-            if stamp_ns != USER_STAMPED and stamps_hold:
-                # A stamp later than now is a clock that moved by less than we notice: the read is not delayed.
-                delay_ns = max(0, t_ns - (stamp_ns - self._offset_ns))
-            else:
-                delay_ns = USER_STAMPED
-            length = len(data)
-            closed = not length
-            if length and connection.secure:
+            t_ns = monotonic_ns()
+            delay_ns = USER_STAMPED
+            if stamps_hold and stamp_ns != USER_STAMPED:
+                delay_ns = t_ns - stamp_ns + self._offset_ns
+                if delay_ns < 0:
+                    # A stamp later than now is a clock that moved by less than we notice: the read is not delayed.
+                    delay_ns = 0
+            # Short: the buffer was empty once this read had been taken.
+            short = len(data) < READ_BYTES
+            closed = not data
+            if connection.secure and data:
                 try:
                     data, closed = connection.decrypt(data)
                 except ssl.SSLError as error:
                     self._broken(connection, f"TLS: {error.reason or error}")
                     return t_ns
             flight = connection.flight
-            if flight is None:
-                if closed or data:
-                    self._drop(connection)
+            if data:
+                if flight is None:
+                    self._drop(connection)  # An answer that nobody asked for.
                     return t_ns
-            else:
-                over = bool(data) and load.received(flight, t_ns, delay_ns, t_ns - empty_ns, data)
-                if over:
+                if load.received(flight, t_ns, delay_ns, t_ns - empty_ns, data):
                     self._response_over(connection, flight, t_ns)
-                elif closed:
+                    flight = None
+            if closed:
+                if flight is not None:
                     load.closed(flight, t_ns)
-                    self._drop(connection)
-                if closed or connection.flight is None:
-                    connection.emptied_ns = before_ns
-                    if closed and connection.fd in self._connections:
-                        self._drop(connection)
-                    return t_ns
-            if length < 65536:
+                self._drop(connection)
+                return t_ns
+            if short:
                 connection.emptied_ns = before_ns
                 return t_ns
             before_ns = t_ns

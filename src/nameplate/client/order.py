@@ -59,10 +59,14 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 
 class Finished(Struct, frozen=True, kw_only=True):
-    """Close a load's reports: `failure` says why it ended early through a fault of this machine, or is None."""
+    """Close a load's reports: `failure` says why it ended early through a fault of this machine, or is None.
+
+    `cpu_s` is the process's whole CPU time, `startup_cpu_s` what of it went before the load began.
+    """
 
     cancelled: bool
     failure: str | None = None
     reads: int = 0
     cpu_s: float = 0.0
+    startup_cpu_s: float = 0.0
     peak_memory_bytes: int = 0

@@ -11,6 +11,7 @@ from nameplate.evidence.records import HEADER, Kind
 BLOCK_BYTES = 1 << 20
 
 _pack = HEADER.pack
+_HEADER_BYTES = HEADER.size
 _READ, _BARE = int(Kind.READ), int(Kind.BARE)
 
 
@@ -20,30 +21,38 @@ class Recorder:
     def __init__(self, put: Callable[[str, bytes], None], keeping: Keeping) -> None:
         self._put = put
         self._keeping = keeping
-        self._reads = bytearray()
+        # Joined once a block: a growing bytearray was copied some sixty times on its way to a block (3 us a read
+        # against 1.2 us).
+        self._reads: list[bytes] = []
+        self._reads_bytes = 0
         self._rows = bytearray()
         self._events = bytearray()
 
     def note(self, kind: Kind, request: int, t_ns: int, payload: bytes = b"") -> None:
         """Record anything but a read."""
-        self._reads += _pack(kind, request, t_ns, 0, 0, len(payload))
-        self._reads += payload
+        self._reads.append(_pack(kind, request, t_ns, 0, 0, len(payload)) + payload)
 
     def read(self, request: int, t_ns: int, delay_ns: int, since_empty_ns: int, data: bytes) -> None:
         """Record one read with all its bytes."""
-        buffer = self._reads
-        buffer += _pack(_READ, request, t_ns, delay_ns, since_empty_ns, len(data))
-        buffer += data
-        if len(buffer) >= BLOCK_BYTES:
-            self._put(layout.READS, bytes(buffer))
-            buffer.clear()
+        size = len(data)
+        reads = self._reads
+        reads.append(_pack(_READ, request, t_ns, delay_ns, since_empty_ns, size))
+        reads.append(data)
+        self._reads_bytes += size + _HEADER_BYTES
+        if self._reads_bytes >= BLOCK_BYTES:
+            self._flush_reads()
 
     def bare(self, request: int, t_ns: int, delay_ns: int, since_empty_ns: int, size: int) -> None:
         """Record when one read came and how long it was, without its bytes."""
-        self._reads += _pack(_BARE, request, t_ns, delay_ns, since_empty_ns, size)
-        if len(self._reads) >= BLOCK_BYTES:
-            self._put(layout.READS, bytes(self._reads))
-            self._reads.clear()
+        self._reads.append(_pack(_BARE, request, t_ns, delay_ns, since_empty_ns, size))
+        self._reads_bytes += _HEADER_BYTES
+        if self._reads_bytes >= BLOCK_BYTES:
+            self._flush_reads()
+
+    def _flush_reads(self) -> None:
+        self._put(layout.READS, b"".join(self._reads))
+        self._reads.clear()
+        self._reads_bytes = 0
 
     def keeps(self, request: int) -> bool:
         return self._keeping.keeps(request)
@@ -61,11 +70,9 @@ class Recorder:
 
     def flush(self) -> None:
         """Hand over everything that is held; called once a second, and at the end."""
-        for name, buffer in (
-            (layout.READS, self._reads),
-            (layout.REQUESTS, self._rows),
-            (layout.EVENTS, self._events),
-        ):
+        if self._reads:
+            self._flush_reads()
+        for name, buffer in ((layout.REQUESTS, self._rows), (layout.EVENTS, self._events)):
             if buffer:
                 self._put(name, bytes(buffer))
                 buffer.clear()

@@ -55,6 +55,7 @@ class Worker:
     def run(self) -> Finished:
         """Run the load to its end and close its files."""
         failure: str | None = None
+        startup_cpu_s = time.process_time()
         gc.collect()
         gc.freeze()
         gc.disable()
@@ -71,6 +72,7 @@ class Worker:
             failure=failure,
             reads=self._load.reads,
             cpu_s=usage.ru_utime + usage.ru_stime,
+            startup_cpu_s=startup_cpu_s,
             peak_memory_bytes=usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
         )
 
