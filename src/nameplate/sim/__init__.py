@@ -1,1 +1,11 @@
-"""Simulate a continuous-batching LLM server: a pure engine, its HTTP face, and a metronome for benchmarks."""
+"""Simulate a continuous-batching LLM server: a pure engine, its HTTP face, and a metronome for benchmarks.
+
+Pure, in the order in which a request passes: `http` (what a request and an output are), `app` (routing, checks; it
+owns all the rest), `body` (the JSON asked), `tokens` and `words` (tokenizer, template, answers), `engine` (what is
+computed when) on `parameters`, `kv`, `counters` and `histogram`, `stream` and `replies` (the bytes that emissions
+become), `metrics_page`, `faults`, `presets`.
+
+With sockets and a clock: `connection` and `sockets` (the transport), `server` (the app in real time), `truth` (the
+log of what really happened), `metronome` (no engine at all, exact times), `process` (either in a process of its own).
+`virtual` drives the app in simulated time.
+"""

@@ -32,6 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--keep-alive", type=float, default=5.0, help="close a connection idle for so many seconds"
     )
+    parser.add_argument("--until-eof", action="store_true", help="stop when standard input, a pipe, ends")
     parser.add_argument("--ttft-ms", type=float, default=50.0, help="metronome: first token after receiving")
     parser.add_argument("--itl-ms", type=float, default=10.0, help="metronome: one chunk to the next")
     parser.add_argument("--chunk-tokens", type=int, default=1, help="metronome: tokens a chunk")
@@ -46,6 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code."""
     parser = _parser()
     given = parser.parse_args(arguments)
+    until_eof = sys.stdin.fileno() if given.until_eof else None
     try:
         if given.preset == "metronome":
             options = MetronomeOptions(
@@ -55,6 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
                 itl_ns=round(given.itl_ms * 1e6),
                 chunk_tokens=given.chunk_tokens,
                 log=given.log,
+                until_eof=until_eof,
             )
             serve_metronome(options, _announce)
             return 0
@@ -70,6 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
                 log=given.log,
                 log_events=given.log_events,
                 keep_alive_s=given.keep_alive,
+                until_eof=until_eof,
             ),
             _announce,
         )

@@ -106,9 +106,11 @@ class App:
         self._run(to_ns)
         ready, self._ready = self._ready, []
         if self._held and self._held[0][0] <= to_ns:
+            held = []
             while self._held and self._held[0][0] <= to_ns:
-                ready.append(heappop(self._held)[2])
-            ready.sort(key=lambda output: output.t_ns)
+                held.append(heappop(self._held)[2])
+            # What was held back is older: it goes before what became ready in the same nanosecond.
+            return sorted(held + ready, key=lambda output: output.t_ns)
         return ready
 
     def cancel(self, connection: int, now_ns: int) -> None:

@@ -48,6 +48,7 @@ class MetronomeOptions(msgspec.Struct, frozen=True, kw_only=True):
     chunk_tokens: int = 1
     log: Path | None = None
     max_connections: int = 4_096
+    until_eof: int | None = None
     keep_alive_s: float = 60.0
 
     def __post_init__(self) -> None:
@@ -305,6 +306,8 @@ def serve_metronome(options: MetronomeOptions, on_ready: Callable[[str], None]) 
     )
     metronome.sockets = sockets
     sockets.stop_on(signals.reader)
+    if options.until_eof is not None:
+        sockets.stop_on(options.until_eof)
     try:
         on_ready(url_of(listener))
         gc.collect()

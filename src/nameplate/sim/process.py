@@ -43,13 +43,19 @@ def running(preset: str, *arguments: str, log: Path | None = None) -> Iterator[S
 
     Raises RuntimeError with what it printed if it does not say its URL within 20 s.
     """
-    command = [sys.executable, "-m", "nameplate.sim", preset, "--port", "0", *arguments]
+    command = [sys.executable, "-m", "nameplate.sim", preset, "--port", "0", "--until-eof", *arguments]
     if log is not None:
         command += ["--log", str(log)]
+    # A session of its own, so that a terminal's interrupt reaches the study alone, which still needs its server; and
+    # a pipe, so that a study that is killed takes its server along.
     process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
-    assert process.stdout is not None and process.stderr is not None
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     try:
         ready, _, _ = select([process.stdout], [], [], _READY_S)
         line = process.stdout.readline() if ready else b""
@@ -68,5 +74,6 @@ def running(preset: str, *arguments: str, log: Path | None = None) -> Iterator[S
         if process.poll() is None:
             process.kill()
             process.wait()
+        process.stdin.close()
         process.stdout.close()
         process.stderr.close()

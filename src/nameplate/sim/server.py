@@ -21,7 +21,10 @@ _DEATH = 70  # EX_SOFTWARE: what the fault `die` exits with
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Say where and how to serve. Port 0 takes a free one; `keep_alive_s` is uvicorn's default."""
+    """Say where and how to serve.
+
+    Port 0 takes a free one; `keep_alive_s` is uvicorn's default; `until_eof` is a pipe whose end ends the server.
+    """
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -32,6 +35,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     log_events: bool = False
     keep_alive_s: float = 5.0
     max_connections: int = 4_096
+    until_eof: int | None = None
 
 
 def serve(preset: Preset, options: ServeOptions, on_ready: Callable[[str], None]) -> None:
@@ -71,6 +75,8 @@ def serve(preset: Preset, options: ServeOptions, on_ready: Callable[[str], None]
         max_connections=options.max_connections,
     )
     sockets.stop_on(signals.reader)
+    if options.until_eof is not None:
+        sockets.stop_on(options.until_eof)
     try:
         on_ready(url_of(listener))
         gc.collect()

@@ -16,6 +16,7 @@ from nameplate.sim.http import HttpRequest, error_body, response
 _READ_BYTES = 256 * 1024
 _LONGEST_WAIT_S = 0.5
 _SWEEP_NS = 500_000_000
+_STOP = object()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -85,13 +86,11 @@ class Sockets:
         self._selector.register(listener, selectors.EVENT_READ, None)
         self._connections: dict[int, Connection] = {}
         self._accepted = 0
-        self._stop: socket.socket | None = None
         self._next_sweep_ns = 0
 
-    def stop_on(self, reader: socket.socket) -> None:
-        """Let `turn` say False once this socket is readable."""
-        self._stop = reader
-        self._selector.register(reader, selectors.EVENT_READ, reader)
+    def stop_on(self, reader: socket.socket | int) -> None:
+        """Let `turn` say False once this socket or pipe is readable or has ended."""
+        self._selector.register(reader, selectors.EVENT_READ, _STOP)
 
     def get(self, number: int) -> Connection | None:
         """Return a connection that is still open."""
@@ -103,7 +102,7 @@ class Sockets:
             if key.data is None:
                 self._accept()
                 continue
-            if key.data is self._stop:
+            if key.data is _STOP:
                 return False
             connection: Connection = key.data
             if mask & selectors.EVENT_WRITE:

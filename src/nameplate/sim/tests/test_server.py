@@ -171,6 +171,14 @@ def test_idle_connections_are_closed() -> None:
         assert sock.recv(1) == b""
 
 
+def test_a_server_ends_with_the_one_who_started_it() -> None:
+    """When the pipe to the server is closed, as by a parent that was killed, the server ends in order."""
+    with running("demo") as process:
+        assert process.process.stdin is not None
+        process.process.stdin.close()
+        assert process.process.wait(10) == 0
+
+
 def test_a_wrong_command_is_told_why() -> None:
     """What the server refuses to start with reaches the caller."""
     with pytest.raises(RuntimeError, match="unknown fault"), running("demo", "--fault", "nonsense"):
