@@ -23,8 +23,8 @@ GATES_OF: dict[Name, tuple[Gate, ...]] = {
         Gate.reset,
         Gate.refused,
         Gate.warmup,
-        Gate.empty_output,
     ),
+    Name.non_empty_output: (Gate.empty_output,),
     Name.output_length: (Gate.output_length,),
     Name.finish_reason: (Gate.finish_reason,),
     Name.input_length: (Gate.input_length,),
@@ -119,13 +119,13 @@ def _check_gates(recorded: Any, recomputed: tuple[GateResult, ...], ledger: Ledg
     for result in held:
         by_gate.setdefault(result.gate, []).append(result)
     ours = {result.gate: result for result in recomputed}
-    for name in GATES:
-        gates = GATES_OF[name]
+    for name, gates in GATES_OF.items():
         for gate in gates:
             theirs = by_gate.get(gate, [])
             if theirs != [ours[gate]]:
                 ledger.fail(name, _told(gate, theirs, ours[gate]))
-        ledger.close(name, *_summary([ours[gate] for gate in gates]))
+        if name in GATES:
+            ledger.close(name, *_summary([ours[gate] for gate in gates]))
 
 
 def _told(gate: Gate, recorded: list[GateResult], recomputed: GateResult) -> str:

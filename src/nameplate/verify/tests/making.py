@@ -1,0 +1,157 @@
+"""Make real evidence in simulated time, and change it so that everything else stays consistent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nameplate import zstd
+from nameplate.contract.contract import Contract
+from nameplate.contract.plan import TrialPlan
+from nameplate.contract.sampling import Sampling
+from nameplate.contract.shape import Shape
+from nameplate.contract.slo import Slo
+from nameplate.contract.target import Credentials, Target
+from nameplate.evidence import layout, manifest, timeline
+from nameplate.evidence.frames import read_frames
+from nameplate.evidence.header import Keeping
+from nameplate.evidence.reader import TrialReader
+from nameplate.evidence.records import HEADER, Kind, Record, unpack
+from nameplate.measure import from_disk
+from nameplate.measure.rebuild import rebuild
+from nameplate.measure.result import encode, evaluate
+from nameplate.sim.app import App
+from nameplate.sim.faults import FaultPlan
+from nameplate.sim.presets import DEMO
+from nameplate.trial.ground import VirtualGround
+from nameplate.trial.interruption import Interruption
+from nameplate.trial.life import TrialSetup, run_trial
+from nameplate.trial.site import build_corpus, survey
+
+
+class Unwatched:
+    """Watch nothing."""
+
+    def step(self, plan: object, what: str) -> None: ...
+
+    def progress(self, *_: object) -> None: ...
+
+
+def make_trial(
+    directory: Path,
+    *,
+    shape: str = "64/8",
+    concurrency: int = 2,
+    requests: int = 6,
+    warmup: int = 2,
+    slo: str = "ttft p95 < 10s",
+    keeping: Keeping | None = None,
+    faults: FaultPlan | None = None,
+    **plan: Any,
+) -> None:
+    """Run and seal one trial against the built-in engine in simulated time."""
+    ground = VirtualGround(App(DEMO, faults=faults))
+    site = survey(ground, Target("http", "sim", 80), Sampling(), "nonce", _unnoted)
+    wanted = Shape.parse(shape)
+    contract = Contract(site.target, (wanted,), (Slo.parse(slo),), "nonce")
+    setup = TrialSetup(
+        site=site,
+        contract=contract,
+        credentials=Credentials(),
+        keeping=keeping or Keeping(),
+        command=("nameplate", "trial"),
+        client_host={},
+        interruption=Interruption(),
+        watch=Unwatched(),
+    )
+    corpus = build_corpus(site, wanted, contract.cache, "nonce", _unnoted)
+    run_trial(
+        setup, TrialPlan("t", "single", wanted, concurrency, requests, warmup, **plan), corpus, directory
+    )
+
+
+def _unnoted(what: str, **detail: object) -> None: ...
+
+
+# -- changing evidence ----------------------------------------------------------------------------------------------
+
+
+def reseal(directory: Path) -> None:
+    """Write the manifest of what is there now."""
+    names = [path.name for path in directory.iterdir() if path.name != layout.MANIFEST]
+    manifest.seal(directory, names)
+
+
+def edit_json(directory: Path, name: str, change: Callable[[Any], None]) -> None:
+    """Change one JSON document and seal again."""
+    path = directory / name
+    document = msgspec.json.decode(path.read_bytes())
+    change(document)
+    path.write_bytes(msgspec.json.encode(document))
+    reseal(directory)
+
+
+def edit_lines(directory: Path, name: str, change: Callable[[list[Any]], None]) -> None:
+    """Change the entries of a JSON-lines file and seal again."""
+    path = directory / name
+    entries = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+    change(entries)
+    path.write_bytes(b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries))
+    reseal(directory)
+
+
+def records_of(directory: Path) -> list[Record]:
+    """Return all records of the wire's history."""
+    return [record for frame in read_frames(directory / layout.READS) for record in unpack(frame)]
+
+
+def write_records(directory: Path, records: Iterable[Record]) -> None:
+    """Replace the wire's history and seal again."""
+    write_frames(directory, layout.READS, [b"".join(map(packed, records))])
+
+
+def packed(record: Record) -> bytes:
+    """Pack one record as the client does."""
+    return HEADER.pack(*record[:6]) + record.payload
+
+
+def write_frames(directory: Path, name: str, frames: Sequence[bytes]) -> None:
+    """Replace a file of frames and seal again."""
+    options = {zstd.CompressionParameter.checksum_flag: 1}
+    (directory / name).write_bytes(b"".join(zstd.compress(frame, options=options) for frame in frames))
+    reseal(directory)
+
+
+def edit_stream(directory: Path, index: int, old: bytes, new: bytes) -> None:
+    """Replace text of equal length in one request's raw reads, and let rows and result follow."""
+    assert len(old) == len(new)
+    records = [
+        record._replace(payload=record.payload.replace(old, new)) if record.request == index else record
+        for record in records_of(directory)
+    ]
+    assert records != records_of(directory)
+    write_records(directory, records)
+    follow(directory)
+
+
+def follow(directory: Path) -> None:
+    """Make rows, timelines and result again from raw reads, as a client that saw them would have."""
+    reader = TrialReader(directory)
+    header = reader.header()
+    rows = {row.index: row for row in reader.rows()}
+    prompts = from_disk.read_prompts(reader, header)
+    rebuilt = list(rebuild(reader.records(), header.plan, header.contract.target.api, prompts, rows))
+    (directory / layout.REQUESTS).write_bytes(
+        b"".join(msgspec.json.encode(one.row) + b"\n" for one in rebuilt)
+    )
+    write_frames(directory, layout.EVENTS, [b"".join(timeline.pack(one.timeline) for one in rebuilt)])
+    (directory / layout.RESULT).write_bytes(encode(evaluate(from_disk.load_evidence(directory))))
+    reseal(directory)
+
+
+def record(kind: Kind, request: int, t_ns: int, payload: bytes = b"") -> Record:
+    """Return one record that is no read."""
+    return Record(int(kind), request, t_ns, 0, 0, len(payload), payload)
