@@ -307,3 +307,46 @@ def test_a_connection_that_asks_to_close_is_closed() -> None:
     app.handle(1, request, 0)
     exchange = run(app)[1]
     assert exchange.end == "close" and b"connection: close" in exchange.raw
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["role", "content", "text"]), inner)
+    ),
+    max_leaves=6,
+)
+KEYS = [
+    *(
+        "model",
+        "messages",
+        "prompt",
+        "stream",
+        "stream_options",
+        "max_tokens",
+        "min_tokens",
+        "ignore_eos",
+        "seed",
+    ),
+    *("temperature", "n"),
+]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(
+        ["/v1/chat/completions", "/v1/completions", "/tokenize", "/reset_prefix_cache", "/x?y", ""]
+    ),
+    st.sampled_from(["POST", "GET", "PUT"]),
+    st.dictionaries(st.sampled_from(KEYS), ODD) | st.binary(max_size=20),
+)
+def test_whatever_is_asked_is_answered(path: str, method: str, body: dict[str, Any] | bytes) -> None:
+    """Any path, method and body gets one complete response with a status, and the engine ends idle."""
+    app = app_of()
+    # A good request with odd values put in gets further than one of odd values alone.
+    data = body if isinstance(body, bytes) else json.dumps({"prompt": "x"} | chat() | body).encode()
+    app.handle(1, HttpRequest(method, path, {}, data), 0)
+    exchange = run(app)[1]
+    assert exchange.status in (200, 400, 404, 405)
+    assert exchange.end == "done"
+    assert app.engine.state().kv_blocks_used == 0
