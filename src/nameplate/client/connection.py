@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 import struct
@@ -87,7 +88,7 @@ class Connection:
         error = self.sock.connect_ex(address)
         if error not in (0, 115, 36, 11):  # EINPROGRESS on Linux and macOS, EAGAIN
             self.sock.close()
-            raise OSError(error, "connect")
+            raise OSError(error, os.strerror(error))
 
     def __repr__(self) -> str:
         state = (
@@ -105,7 +106,7 @@ class Connection:
         """Go on with connecting and the TLS handshake; True when open. OSError or ssl.SSLError where it fails."""
         error = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if error:
-            raise OSError(error, "connect")
+            raise OSError(error, os.strerror(error))
         if self._secure is None:
             return True
         try:
@@ -167,6 +168,17 @@ class Connection:
         seconds, nanoseconds = _unpack_stamp(ancillary[0][2])
         return data, seconds * 1_000_000_000 + nanoseconds
 
+    def quiet(self) -> bool:
+        """Say whether an idle connection is fit to be used: nothing came on it, neither bytes nor a close."""
+        try:
+            data = self.sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        # TLS sends session tickets when it likes.
+        return bool(data) and self.secure
+
     def decrypt(self, data: bytes) -> tuple[bytes, bool]:
         """Turn TLS bytes into plain ones; the flag says that the peer ended the TLS session."""
         assert self._secure is not None
@@ -187,7 +199,10 @@ class Connection:
             parts.append(part)
         self._queue_encrypted()
         if self._unsent:
-            self.flush()
+            try:
+                self.flush()
+            except OSError:
+                pass  # A peer that takes no more may still have answered: the reading side finds out.
         return b"".join(parts), closed
 
     def close(self, reset: bool = False) -> None:

@@ -7,6 +7,7 @@ segments share one kernel stamp.
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 import time
@@ -16,11 +17,12 @@ from time import monotonic_ns
 
 from nameplate.client.bodies import Bodies
 from nameplate.client.connection import READ_BYTES, USER_STAMPED, Connection, tls_context
+from nameplate.client.counter import Count
 from nameplate.client.flight import Flight
 from nameplate.client.load import Load
 from nameplate.client.order import LoadOrder
 from nameplate.client.poller import READABLE, WRITABLE, Poller
-from nameplate.contract.errors import ServerError
+from nameplate.contract.errors import ClientError, ServerError
 from nameplate.wire.outcome import Ending
 
 POLL_S = 0.001
@@ -33,6 +35,8 @@ READS_IN_A_ROW = 8
 SPARE_LIMIT = 64
 REOPEN_EVERY_NS = 250_000_000
 CONNECT_TRIES = 4
+# What this machine runs out of, never the server.
+OUR_LIMITS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL)
 
 
 class Loop:
@@ -61,6 +65,7 @@ class Loop:
         self._reopened_ns = 0
         self._pass = 0
         self._offset_ns = 0
+        self.failure: str | None = None
 
     # -- the passes -----------------------------------------------------------------------------------------------
 
@@ -69,7 +74,9 @@ class Loop:
         load = self._load
         while not load.finished:
             if load.stage_over and not load.unparsed:
+                self._meet(Count.LEFT)
                 self._open_ahead(load.slots_to_open)
+                self._meet(Count.READY)
                 if load.stopping:
                     break
                 load.begin_stage(time.monotonic_ns())
@@ -102,7 +109,9 @@ class Loop:
                 if connection is None:
                     continue
                 if connection.opened_ns is None:
-                    self._advance(connection)
+                    # An event of a connection that had this descriptor before says nothing of this one.
+                    if connection.connecting_ns < polled_ns:
+                        self._advance(connection)
                     continue
                 if events & ~WRITABLE:
                     now_ns = self._read(connection, now_ns, previous_ns, stamps_hold)
@@ -123,6 +132,8 @@ class Loop:
     def _keep_house(self, now_ns: int) -> None:
         for flight, ending in self._load.overdue(now_ns):
             self._abandon(flight, now_ns, ending)
+        if self._opening:
+            self._drop_hung(now_ns)
         self._replace_connections(now_ns)
         self._housekeeping(now_ns)
 
@@ -159,6 +170,7 @@ class Loop:
             try:
                 data, stamp_ns = connection.receive()
             except BlockingIOError:
+                connection.emptied_ns = before_ns
                 break
             except OSError as error:
                 self._broken(connection, error.strerror or str(error))
@@ -185,11 +197,11 @@ class Loop:
                     self._drop(connection)  # An answer that nobody asked for.
                     return t_ns
                 if load.received(flight, t_ns, delay_ns, t_ns - empty_ns, data):
-                    self._response_over(connection, flight, t_ns)
+                    self._response_over(connection, flight, t_ns, closed)
                     flight = None
             if closed:
                 if flight is not None:
-                    load.closed(flight, t_ns)
+                    load.closed(flight, t_ns, self._silent_idle(flight, "the server closed the connection"))
                 self._drop(connection)
                 return t_ns
             if short:
@@ -198,16 +210,21 @@ class Loop:
             before_ns = t_ns
         return before_ns
 
-    def _response_over(self, connection: Connection, flight: Flight, t_ns: int) -> None:
+    def _response_over(self, connection: Connection, flight: Flight, t_ns: int, closed: bool) -> None:
         reader = flight.reader
         connection.flight = None
-        if reader.keep_alive and not self._fresh:
+        if flight.body_sent_ns is None:
+            # An early answer: the rest of this body would be taken for the next request.
+            self._drop(connection, reset=True)
+        elif reader.keep_alive and not self._fresh and not closed:
             connection.idle_since_ns = t_ns
             self._idle.append(connection)
         else:
             self._fresh = self._fresh or not reader.keep_alive
             self._drop(connection)
         self._start_due()
+        if self._fresh:
+            self._replace_connections(t_ns)
 
     def _broken(self, connection: Connection, reason: str) -> None:
         now_ns = time.monotonic_ns()
@@ -215,13 +232,18 @@ class Loop:
         if flight is not None:
             if flight.reader.close_delimited and flight.reader.status is not None:
                 reason += " (in a body that only a clean close may end)"
-            elif flight.reader.status is None and connection.used and flight.idle_ns is not None:
-                idle_s = flight.idle_ns / 1e9
-                reason += (
-                    f" before any byte of the answer, on a connection that had been idle for {idle_s:.3f} s"
-                )
+            else:
+                reason = self._silent_idle(flight, reason) or reason
             self._load.failed(flight, now_ns, Ending.reset, reason)
         self._drop(connection)
+
+    @staticmethod
+    def _silent_idle(flight: Flight, what: str) -> str:
+        """Name the idle age of a reused connection that ended before any byte of the answer; else empty."""
+        if flight.idle_ns is None or flight.last_byte_ns is not None:
+            return ""
+        idle_s = flight.idle_ns / 1e9
+        return f"{what} before any byte of the answer, on a connection that had been idle for {idle_s:.3f} s"
 
     # -- starting -------------------------------------------------------------------------------------------------
 
@@ -233,6 +255,8 @@ class Loop:
                 # Nothing to send on: what is due waits, counted, and connections are opened for it.
                 while (flight := load.pop_due(clock())) is not None:
                     self._waiting.append(flight)
+                if self._waiting:
+                    self._replace_connections(clock())
                 return
             flight = self._waiting.popleft() if self._waiting else load.pop_due(clock())
             if flight is None:
@@ -243,8 +267,9 @@ class Loop:
     def _take_idle(self) -> Connection | None:
         while self._idle:
             connection = self._idle.popleft()
-            if connection.fd in self._connections and self._connections[connection.fd] is connection:
+            if connection.quiet():
                 return connection
+            self._drop(connection)
         return None
 
     def _send(self, connection: Connection, flight: Flight) -> None:
@@ -270,10 +295,10 @@ class Loop:
     def _flush(self, connection: Connection) -> None:
         try:
             whole = connection.flush()
-        except OSError as error:
+        except OSError:
             # The answer (often an early refusal) may still be there to be read: let the reading side find out.
-            del error
-            whole = True
+            self._poller.modify(connection.fd, READABLE)
+            return
         if whole:
             self._poller.modify(connection.fd, READABLE)
             if connection.flight is not None and connection.flight.body_sent_ns is None:
@@ -287,7 +312,9 @@ class Loop:
                 self._family, self._address, time.monotonic_ns(), self._tls, self._order.target.host
             )
         except OSError as error:
-            self._last_connect_error = error.strerror or str(error)
+            if error.errno in OUR_LIMITS:
+                self.failure = f"no further connection can be opened here: {error.strerror}"
+            self._connect_failed(describe(error))
             return
         self._connections[connection.fd] = connection
         self._poller.register(connection.fd, READABLE | WRITABLE)
@@ -299,19 +326,27 @@ class Loop:
                 self._poller.modify(connection.fd, READABLE | (WRITABLE if connection.writing else 0))
                 return
         except OSError as error:
-            self._last_connect_error = describe(error)
             self._drop(connection)
+            self._connect_failed(describe(error))
             return
         connection.opened_ns = connection.idle_since_ns = time.monotonic_ns()
         self._opening -= 1
         self._poller.modify(connection.fd, READABLE)
         self._idle.append(connection)
 
+    def _connect_failed(self, reason: str) -> None:
+        """Note why no connection could be opened, and end the request that it was opened for, if there is one."""
+        self._last_connect_error = reason
+        if len(self._waiting) > self._opening:
+            self._load.failed(self._waiting.popleft(), time.monotonic_ns(), Ending.connect_failed, reason)
+
     def _drop(self, connection: Connection, reset: bool = False) -> None:
         if self._connections.pop(connection.fd, None) is None:
             return
         if connection.opened_ns is None:
             self._opening -= 1
+        elif connection.flight is None and connection in self._idle:
+            self._idle.remove(connection)
         self._poller.unregister(connection.fd)
         connection.flight = None
         connection.close(reset)
@@ -334,32 +369,58 @@ class Loop:
                 and not self._last_connect_error
             ):
                 self._open()
-            for fd, _events in self._poller.poll(0.005, 1024):
-                connection = self._connections.get(fd)
-                if connection is not None and connection.opened_ns is None:
-                    self._advance(connection)
-                elif connection is not None and connection in self._idle:
-                    self._idle.remove(connection)
-                    self._drop(connection)
+            self._serve_connections(0.005)
             if self._last_connect_error and not self._opening:
                 failures += 1
                 if failures < CONNECT_TRIES:
                     self._last_connect_error = ""
                     time.sleep(REOPEN_EVERY_NS / 1e9)
             self._housekeeping(now_ns)
-        if wanted and not self._connections and not self._load.stopping:
+        if self.failure is not None:
+            raise ClientError(
+                f"{len(self._idle)} of {wanted} connections are open, and {self.failure}.",
+                why="The concurrency that was asked for would not be reached.",
+                hint="Raise the limit of open files (ulimit -n), or lower the concurrency.",
+            )
+        if wanted and not self._idle and not self._load.stopping:
             reason = self._last_connect_error or "no answer within the connect deadline"
             raise ServerError(
                 f"No connection to {self._order.target.url}: {reason}.",
                 hint="Is the server still running?",
             )
 
+    def _serve_connections(self, timeout_s: float) -> None:
+        """Go on with connections that open, and drop idle ones that the server closes; no request is in flight."""
+        for fd, _events in self._poller.poll(timeout_s, 1024):
+            connection = self._connections.get(fd)
+            if connection is not None and connection.opened_ns is None:
+                self._advance(connection)
+            elif connection is not None:
+                # A close, or a session ticket of TLS.
+                now_ns = monotonic_ns()
+                self._read(connection, now_ns, now_ns, False)
+
+    def _meet(self, gate: Count) -> None:
+        """Wait until all workers have come to the same point, or the load stops."""
+        self._load.arrive(gate)
+        while not self._load.passed(gate) and not self._load.stopping:
+            self._serve_connections(POLL_S)
+            self._housekeeping(time.monotonic_ns())
+
+    def _drop_hung(self, now_ns: int) -> None:
+        """Give up connections that did not open in time, so that others are tried in their place."""
+        limit_ns = now_ns - self._order.deadlines.connect_ns
+        for connection in list(self._connections.values()):
+            if connection.opened_ns is None and connection.connecting_ns < limit_ns:
+                self._drop(connection)
+
     def _replace_connections(self, now_ns: int) -> None:
-        """Open what waiting requests need, and spares where the server closes after each answer."""
+        """Open a connection for each slot that has none, and spares where the server closes after each answer."""
         if self._load.stopping and not self._waiting:
             return
-        spares = min(len(self._load.flights), SPARE_LIMIT) if self._fresh else 0
-        missing = len(self._waiting) + spares - len(self._idle) - self._opening
+        wanted = self._load.busy_slots
+        wanted += min(wanted, SPARE_LIMIT) if self._fresh else 0
+        missing = wanted - len(self._connections)
         if missing <= 0:
             return
         if self._last_connect_error and now_ns - self._reopened_ns < REOPEN_EVERY_NS:
@@ -374,9 +435,10 @@ def resolve(host: str, port: int) -> tuple[int, tuple[object, ...]]:
     """Resolve once, before anything is timed; ServerError where the name has no address."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise ServerError(
-            f"The host name {host!r} cannot be resolved: {error.strerror or error}.", hint="Check the URL."
+            f"The host name {host!r} cannot be resolved: {reason}.", hint="Check the URL."
         ) from None
     family, _kind, _protocol, _name, address = found[0]
     return family, address
