@@ -317,6 +317,22 @@ def test_meaning_waits_for_its_slice() -> None:
     assert row.outcome == "ok" and row.output_events == 3000
 
 
+def test_a_flood_is_parsed_before_more_is_read() -> None:
+    """A server that sends faster than we parse cannot make the queue longer than its limit."""
+    script = Script(order_of(plan_of(1, 1)), lambda _: [])
+    load = script.load
+    load.begin_stage(0)
+    flight = load.pop_due(0)
+    assert flight is not None
+    load.sent(flight, 0)
+    load.received(flight, 1, 0, 0, HEAD)
+    flood = chunk(event("x") * 1000)
+    for t_ns in range(2, 600):
+        load.received(flight, t_ns, 0, 0, flood)
+        load.parse(0, lambda: 1)
+        assert load.unparsed <= load_module.BACKLOG_PIECES
+
+
 def test_reads_are_recorded_whole_or_bare() -> None:
     """Kept reads hold the very bytes; of those not kept, times and sizes remain."""
     for keeping, kinds in ((Keeping(), {Kind.READ}), (Keeping("none"), {Kind.BARE})):
