@@ -38,6 +38,12 @@ SERVER = "server.jsonl"
 RESULT = "result.json"
 MANIFEST = "manifest.json"
 
+# A study's directory (`nameplate.studies.archive`) holds these beside a journal and a manifest of its own.
+CONTRACT = "contract.json"
+STUDY = "study.json"
+PLATE = "plate.json"
+TRIALS = "trials"
+
 # All that belongs to a trial beside its manifest.
 SEALED = (HEADER, JOURNAL, REQUESTS, READS, EVENTS, PROMPTS, SERVER, RESULT)
 

@@ -27,7 +27,7 @@ from nameplate.measure.result import TrialResult, decode
 from nameplate.measure.study_record import StudyRecord, encode_study
 from nameplate.studies.resume import Leftover, leftover
 
-CONTRACT, STUDY, PLATE, TRIALS = "contract.json", "study.json", "plate.json", "trials"
+CONTRACT, STUDY, PLATE, TRIALS = layout.CONTRACT, layout.STUDY, layout.PLATE, layout.TRIALS
 
 
 class StudyArchive:

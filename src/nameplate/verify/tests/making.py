@@ -120,7 +120,7 @@ def packed(record: Record) -> bytes:
 
 def write_frames(directory: Path, name: str, frames: Sequence[bytes]) -> None:
     """Replace a file of frames and seal again."""
-    options = {zstd.CompressionParameter.checksum_flag: 1}
+    options = {int(zstd.CompressionParameter.checksum_flag): 1}
     (directory / name).write_bytes(b"".join(zstd.compress(frame, options=options) for frame in frames))
     reseal(directory)
 

@@ -1,0 +1,191 @@
+"""The rated result again, by the rules alone: levels from trials, the boundary from levels, the plate from both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import structs
+
+from nameplate.contract.contract import Contract
+from nameplate.contract.errors import EvidenceError
+from nameplate.contract.identity import Identity
+from nameplate.evidence import layout
+from nameplate.measure.plate import Plate
+from nameplate.measure.plate_builder import build_plate
+from nameplate.measure.result import TrialResult
+from nameplate.measure.study_record import StudyRecord
+from nameplate.verdict.boundary import Boundary, Status, boundary, combined_exit_code, settle
+from nameplate.verdict.level import LevelStatus, LevelVerdict, judge_level
+from nameplate.verdict.shape import ShapeVerdict
+from nameplate.verdict.trial import TrialStatus
+from nameplate.verify.compare import differences, told
+from nameplate.verify.files import decoded
+from nameplate.verify.ledger import Ledger
+from nameplate.verify.names import Name
+
+_SETTLED = ("pass", "fail", "noisy")
+# A person, and a lost server.
+_CUT_CODES = (130, 5)
+Levels = tuple[LevelVerdict, ...]
+
+
+def check_rated(
+    directory: Path,
+    record: StudyRecord,
+    plate: Plate | None,
+    results: Mapping[str, TrialResult],
+    ledger: Ledger,
+) -> None:
+    """Check levels, boundary and plate of every shape; a trial that cannot be recomputed leaves them unverified."""
+    missing = [entry.key for entry in record.trials if entry.key not in results]
+    if missing:
+        ledger.stopped = f"{missing[0]} cannot be recomputed"
+        return
+    if record.exit_code is None:
+        ledger.stopped = "the study is unfinished"
+        return
+    ordered = [results[entry.key] for entry in record.trials]
+    verdicts = tuple(
+        _shape(record.contract, verdict, [r for r in ordered if r.plan.shape == verdict.shape], ledger)
+        for verdict in record.shapes
+    )
+    if tuple(v.shape for v in record.shapes) != record.contract.shapes:
+        ledger.fail(Name.boundary, "the record does not answer for every shape of the contract, once each")
+    code = _combined(verdicts)
+    if record.exit_code != code:
+        ledger.fail(Name.boundary, f"the study's exit code is {record.exit_code}, recomputed {code}")
+    said = "; ".join(f"{v.shape}: {v.boundary.status}, rated {v.boundary.rated}" for v in verdicts)
+    ledger.close(
+        Name.levels, f"{sum(len(v.levels) for v in verdicts)} levels", sum(len(v.levels) for v in verdicts)
+    )
+    ledger.close(Name.boundary, said, len(verdicts))
+    if plate is None:
+        ledger.unverified(Name.plate, f"there is no {layout.PLATE}")
+        return
+    _check_plate(directory, record, plate, verdicts, ordered, ledger)
+
+
+def _combined(verdicts: Sequence[ShapeVerdict]) -> int | None:
+    try:
+        return combined_exit_code(verdict.boundary.exit_code for verdict in verdicts)
+    except ValueError:
+        return None
+
+
+def _shape(
+    contract: Contract, verdict: ShapeVerdict, own: Sequence[TrialResult], ledger: Ledger
+) -> ShapeVerdict:
+    """Judge one shape again; return the verdict as it should be."""
+    where, rules = str(verdict.shape), contract.rules
+    found = tuple((result.plan.key, result.verdict.status) for result in own)
+    if verdict.trials != found:
+        ledger.fail(Name.levels, f"{where}: the verdict lists other trials, or other statuses, than were run")
+    levels = _levels(contract, own)
+    cut = verdict.boundary.status in (Status.invalid, Status.interrupted)
+    if levels != verdict.levels and cut and own:
+        # The trial during which a search ends is kept, and need not have been counted for its level.
+        before = _levels(contract, own[:-1], begun=own[-1].plan.concurrency if _confirms(own[-1]) else None)
+        levels = before if before == verdict.levels else levels
+    for level in _differing(verdict.levels, levels):
+        ledger.fail(Name.levels, f"{where}: {level}")
+    expected = _boundary(contract, verdict, levels)
+    for path, here, there in differences(
+        msgspec.to_builtins(verdict.boundary), msgspec.to_builtins(expected)
+    ):
+        ledger.fail(Name.boundary, f"{where}: {told(path, here, there)}")
+    rated = expected.rated
+    operate_at = None if rated is None else max(0, rated - rules.operate_below)
+    if verdict.operate_at != operate_at:
+        ledger.fail(Name.boundary, f"{where}: operate_at is {verdict.operate_at}, recomputed {operate_at}")
+    spent_s = sum(result.plan.quiet_s + result.elapsed_s for result in own)
+    for path, here, there in differences(verdict.spent_s, spent_s, ("spent_s",)):
+        ledger.fail(Name.boundary, f"{where}: {told(path, here, there)}")
+    if verdict.boundary.status is Status.budget and not _spent(contract, own):
+        ledger.fail(Name.boundary, f"{where}: the budget is said to be used up, and it is not")
+    return structs.replace(
+        verdict, boundary=expected, levels=levels, operate_at=operate_at, trials=found, spent_s=spent_s
+    )
+
+
+def _confirms(result: TrialResult) -> bool:
+    return result.plan.role == "confirmation"
+
+
+def _levels(contract: Contract, own: Sequence[TrialResult], begun: int | None = None) -> Levels:
+    """Judge each level by its confirmations; `begun` is a level that was begun, whatever came of it."""
+    statuses: dict[int, list[TrialStatus]] = {}
+    if begun is not None:
+        statuses[begun] = []
+    for result in own:
+        if _confirms(result):
+            statuses.setdefault(result.plan.concurrency, []).append(result.verdict.status)
+    return tuple(judge_level(level, statuses[level], contract.rules) for level in sorted(statuses))
+
+
+def _differing(recorded: Levels, recomputed: Levels) -> list[str]:
+    """Name the levels that differ; one that was begun without any trial is no difference."""
+    ours = {level.concurrency: level for level in recomputed}
+    theirs = {level.concurrency: level for level in recorded}
+    found = []
+    for concurrency in sorted(ours.keys() | theirs.keys()):
+        here, there = theirs.get(concurrency), ours.get(concurrency)
+        if here == there or (there is None and here is not None and not here.trials):
+            continue
+        found.append(f"C={concurrency} is {_level(here)}, recomputed {_level(there)}")
+    return found
+
+
+def _level(level: LevelVerdict | None) -> str:
+    return "not there" if level is None else f"{level.status} ({', '.join(level.trials)})"
+
+
+def _boundary(contract: Contract, verdict: ShapeVerdict, levels: Levels) -> Boundary:
+    """Return the boundary that the levels prove, or the one that an early end leaves."""
+    rules, recorded = contract.rules, verdict.boundary
+    settled: dict[int, LevelStatus] = {
+        level.concurrency: level.status for level in levels if level.status in _SETTLED
+    }
+    if recorded.status in (Status.invalid, Status.interrupted, Status.budget):
+        code = None
+        if recorded.status is Status.interrupted and recorded.exit_code in _CUT_CODES:
+            code = recorded.exit_code
+        return boundary(recorded.status, settled, exit_code=code)
+    proven = settle(settled, rules.min_concurrency, rules.max_concurrency)
+    # Levels that settle nothing cannot carry any of the other statuses.
+    return proven if proven is not None else boundary(Status.interrupted, settled)
+
+
+def _spent(contract: Contract, own: Sequence[TrialResult]) -> bool:
+    rules = contract.rules
+    # A time budget is the study's: what earlier shapes spent counts, so a limit that exists may be used up.
+    return len(own) >= rules.max_trials or rules.max_s is not None
+
+
+def _check_plate(
+    directory: Path,
+    record: StudyRecord,
+    plate: Plate,
+    verdicts: tuple[ShapeVerdict, ...],
+    ordered: Sequence[TrialResult],
+    ledger: Ledger,
+) -> None:
+    identity = ordered[-1].identity_before if ordered else Identity(plate.identity.facts)
+    try:
+        ours = build_plate(
+            record.contract,
+            verdicts,
+            ordered,
+            identity,
+            study_manifest_sha256=plate.study_manifest_sha256,
+            tool_version=plate.tool_version,
+        )
+        recorded = decoded(directory / layout.PLATE)
+    except (EvidenceError, ValueError, ArithmeticError) as error:
+        ledger.fail(Name.plate, f"the plate cannot be built again: {error}")
+        return
+    recomputed = msgspec.json.decode(msgspec.json.encode(ours))
+    for found in differences(recorded, recomputed):
+        ledger.fail(Name.plate, told(*found))
+    ledger.close(Name.plate, f"{len(plate.shapes)} shapes, every value as recomputed", len(plate.shapes))

@@ -1,0 +1,251 @@
+"""One study verified: its trials, what they share, and the rated result that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from nameplate.contract.contract import Contract
+from nameplate.contract.errors import EvidenceError, NameplateError
+from nameplate.contract.identity import compare
+from nameplate.evidence import layout
+from nameplate.evidence.journal import JournalEntry
+from nameplate.evidence.manifest import Manifest, digest_file
+from nameplate.evidence.reader import TrialReader
+from nameplate.measure.plate import Plate, decode_plate
+from nameplate.measure.result import TrialResult
+from nameplate.measure.study_record import StudyRecord, decode_study, entry_of
+from nameplate.verdict.boundary import Status
+from nameplate.verify.check import Counts, Report
+from nameplate.verify.compare import differences, told
+from nameplate.verify.files import check_manifest, document, regular_file, require_listed
+from nameplate.verify.header import contract_implausible
+from nameplate.verify.ledger import Ledger, clipped
+from nameplate.verify.names import STUDY_INTEGRITY, STUDY_VERDICT, Name
+from nameplate.verify.prompts import hashes_of_journal
+from nameplate.verify.rated import check_rated
+from nameplate.verify.trial import VerifiedTrial, verify_trial
+
+UNFINISHED = "no manifest: the study is unfinished, and nothing seals what is here"
+T = TypeVar("T")
+
+
+class _Study(Struct):
+    """Hold what was read of a study; trials by their directory's name."""
+
+    contract: Contract | None = None
+    record: StudyRecord | None = None
+    plate: Plate | None = None
+    journal: list[JournalEntry] = field(default_factory=list)
+    trials: dict[str, VerifiedTrial] = field(default_factory=dict)
+
+    @property
+    def results(self) -> dict[str, TrialResult]:
+        return {key: trial.result for key, trial in self.trials.items() if trial.result is not None}
+
+
+def verify_study(directory: Path) -> Report:
+    """Verify a study's directory with all of its trials; whatever it holds, a report comes back."""
+    ledger = Ledger([*STUDY_INTEGRITY, *STUDY_VERDICT])
+    study = _Study()
+    manifest = check_manifest(directory, ledger, Name.study_manifest, UNFINISHED)
+    _read(directory, study, ledger)
+    _read_trials(directory, study, ledger)
+    _check_manifest_names(directory, study, manifest, ledger)
+    spoiled = set(study.record.spoiled) if study.record is not None else set()
+    counting = {key: trial for key, trial in study.trials.items() if key not in spoiled}
+    _check_contract(study, ledger)
+    _check_prompts(study, ledger)
+    if study.record is not None:
+        _check_trials(study.record, counting, ledger)
+        _check_identity(study.record, study, ledger)
+        check_rated(directory, study.record, study.plate, study.results, ledger)
+        if any(trial.report.exit_code == 3 for trial in counting.values()):
+            for name in STUDY_VERDICT:
+                ledger.unverified(name, "follows from trials that are not verified themselves")
+    else:
+        ledger.stopped = f"{layout.STUDY} cannot be read"
+    return Report(
+        directory=str(directory),
+        kind="study",
+        checks=ledger.checks(),
+        counts=sum((trial.report.counts for trial in counting.values()), Counts()),
+        verdict=_verdict(study.record),
+        trials=tuple(trial.report for trial in counting.values()),
+    )
+
+
+def _verdict(record: StudyRecord | None) -> str | None:
+    if record is None or not record.shapes:
+        return None
+    return ", ".join(f"{v.shape}: {v.boundary.status}, rated {v.boundary.rated}" for v in record.shapes)
+
+
+# -- reading -----------------------------------------------------------------------------------------------------
+
+
+def _read(directory: Path, study: _Study, ledger: Ledger) -> None:
+    """Read contract, record, plate and journal; what is damaged is said and left out."""
+    name = Name.study_files
+    try:
+        data = document(directory / layout.CONTRACT)
+        contract = msgspec.json.decode(data, type=Contract)
+        wrong = contract_implausible(contract)
+        if wrong is not None:
+            raise EvidenceError(f"{layout.CONTRACT}: {wrong}.")
+        study.contract = contract
+    except (NameplateError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        ledger.fail(name, f"{layout.CONTRACT}: {error}")
+    study.record = _decoded(directory / layout.STUDY, decode_study, ledger)
+    if study.record is not None and (wrong := contract_implausible(study.record.contract)) is not None:
+        ledger.fail(name, f"{layout.STUDY}: {wrong}")
+        study.record = None
+    study.plate = _decoded(directory / layout.PLATE, decode_plate, ledger)
+    wrong = regular_file(directory / layout.JOURNAL)
+    if wrong is not None:
+        ledger.fail(name, f"{layout.JOURNAL} {wrong}")
+        return
+    reader = TrialReader(directory)
+    try:
+        study.journal = reader.journal()
+    except (NameplateError, OSError, ValueError, RecursionError) as error:
+        ledger.fail(name, str(error))
+    for torn in reader.torn:
+        ledger.fail(name, torn)
+    ledger.close(name, "as documented")
+
+
+def _decoded(path: Path, decode: Callable[[bytes], T], ledger: Ledger) -> T | None:
+    if not path.exists() and not path.is_symlink():
+        ledger.unverified(Name.study_files, f"there is no {path.name}: the study is unfinished")
+        return None
+    try:
+        return decode(document(path))
+    except (NameplateError, ValueError, RecursionError) as error:
+        ledger.fail(Name.study_files, str(error))
+        return None
+
+
+def _read_trials(directory: Path, study: _Study, ledger: Ledger) -> None:
+    """Verify every directory below `trials/`, in the order of their names."""
+    root = directory / layout.TRIALS
+    if root.is_symlink() or not root.is_dir():
+        ledger.fail(Name.study_files, f"{layout.TRIALS}/ is not a directory of this study")
+        return
+    for path in sorted(root.iterdir()):
+        if path.is_symlink():
+            ledger.fail(Name.study_files, f"{layout.TRIALS}/{clipped(path.name, 80)} is a link")
+        elif path.is_dir():
+            study.trials[path.name] = verify_trial(path)
+
+
+def _check_manifest_names(directory: Path, study: _Study, manifest: Manifest | None, ledger: Ledger) -> None:
+    """Hold that the manifest seals contract, record and every sealed trial, and that the plate names it."""
+    if manifest is None:
+        return
+    name = Name.study_manifest
+    sealed = [
+        f"{layout.TRIALS}/{key}/{layout.MANIFEST}"
+        for key in study.trials
+        if (directory / layout.TRIALS / key / layout.MANIFEST).exists()
+    ]
+    journal = [layout.JOURNAL] if (directory / layout.JOURNAL).exists() else []
+    require_listed(manifest, [layout.CONTRACT, layout.STUDY, *journal, *sealed], ledger, name)
+    digest = digest_file(directory / layout.MANIFEST).sha256
+    if study.plate is not None and study.plate.study_manifest_sha256 != digest:
+        ledger.fail(name, f"{layout.PLATE} names another manifest than the study has")
+
+
+# -- what the trials share ---------------------------------------------------------------------------------------
+
+
+def _check_trials(record: StudyRecord, trials: Mapping[str, VerifiedTrial], ledger: Ledger) -> None:
+    """Hold the record's entries against the trials that are there."""
+    name = Name.study_trials
+    listed: set[str] = set()
+    for entry in record.trials:
+        if entry.key in listed:
+            ledger.fail(name, f"{entry.key} is listed twice")
+        listed.add(entry.key)
+        trial = trials.get(entry.key)
+        if trial is None:
+            ledger.fail(name, f"{entry.key} is listed, and there is no such trial that counts")
+        elif trial.result is None:
+            ledger.unverified(name, f"{entry.key} cannot be recomputed")
+        elif entry_of(trial.result) != entry:
+            ours = msgspec.to_builtins(entry_of(trial.result))
+            for found in differences(msgspec.to_builtins(entry), ours, (entry.key,)):
+                ledger.fail(name, told(*found))
+    for key, trial in trials.items():
+        if trial.header is not None and trial.header.plan.key != key:
+            ledger.fail(name, f"the trial in {key} is {clipped(trial.header.plan.key, 80)}")
+        interrupted = trial.result is None or trial.result.interrupted
+        if key not in listed and not interrupted:
+            ledger.fail(name, f"{key} is sealed, and the record does not list it")
+    for decision in record.decisions:
+        if decision.trial is not None and decision.step == "judge" and decision.trial in trials:
+            result = trials[decision.trial].result
+            if result is not None and decision.what != f"{decision.trial}: {result.verdict.status}":
+                ledger.fail(
+                    name, f"a decision says {clipped(decision.what, 80)}, recomputed {result.verdict.status}"
+                )
+    ledger.close(name, f"{len(record.trials)} trials listed", len(record.trials))
+
+
+def _check_contract(study: _Study, ledger: Ledger) -> None:
+    name = Name.study_contract
+    contract = study.contract
+    if contract is None:
+        ledger.unverified(name, f"{layout.CONTRACT} cannot be read")
+        return
+    held: list[tuple[str, Contract]] = []
+    if study.record is not None:
+        held.append((layout.STUDY, study.record.contract))
+    if study.plate is not None:
+        held.append((layout.PLATE, study.plate.contract))
+    held += [(key, trial.header.contract) for key, trial in study.trials.items() if trial.header is not None]
+    ours = msgspec.to_builtins(contract)
+    for where, other in held:
+        for found in differences(msgspec.to_builtins(other), ours):
+            ledger.fail(name, f"{where}: {told(*found)}")
+    ledger.close(name, f"the same in {len(held)} places", len(held))
+
+
+def _check_prompts(study: _Study, ledger: Ledger) -> None:
+    """Hold that no prompt, and no head of a cold one, occurs in two trials, or in probe and calibration."""
+    name = Name.study_prompts
+    contract = study.contract
+    heads_differ = contract is not None and contract.cache.cold and contract.dataset is None
+    owners: dict[str, str] = dict.fromkeys(hashes_of_journal(study.journal), "the probe or the calibration")
+    heads: dict[str, str] = {}
+    prompts = 0
+    for key, trial in study.trials.items():
+        for row in trial.rows:
+            prompts += 1
+            owner = owners.setdefault(row.prompt_sha256, key)
+            head = heads.setdefault(row.prompt_head_sha256, key)
+            if owner != key:
+                ledger.fail(name, f"request {row.index} of {key} has a prompt of {owner}")
+            elif heads_differ and head != key:
+                ledger.fail(name, f"request {row.index} of {key} begins like a prompt of {head}")
+        if trial.report.check(Name.prompts_as_sent).status == "unverified":
+            ledger.unverified(name, "prompts were not kept: by the recorded digests alone none occurs twice")
+    ledger.close(name, f"{prompts} prompts, and {len(owners) - prompts} of probe and calibration", prompts)
+
+
+def _check_identity(record: StudyRecord, study: _Study, ledger: Ledger) -> None:
+    name = Name.study_identity
+    results = study.results
+    ordered: Sequence[TrialResult] = [results[e.key] for e in record.trials if e.key in results]
+    admitted = any(verdict.boundary.status is Status.invalid for verdict in record.shapes)
+    for result in ordered[1:]:
+        for change in compare(ordered[0].identity_before, result.identity_before):
+            if change.kind == "changed":
+                (ledger.admit if admitted else ledger.fail)(name, f"{result.plan.key}: {change}")
+            else:
+                ledger.admit(name, f"{result.plan.key}: {change}")
+    ledger.close(name, f"the same in {len(ordered)} trials", len(ordered))
