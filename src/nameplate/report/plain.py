@@ -1,0 +1,88 @@
+"""The view for logs and pipes: lines that stay, few of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from nameplate.client.order import Progress
+from nameplate.contract.contract import Contract
+from nameplate.contract.plan import TrialPlan
+from nameplate.measure.result import TrialResult
+from nameplate.report import numbers
+from nameplate.report.course import Course
+from nameplate.report.progress import last_sample, say_requests, say_server, say_ttft, snapshot, ttft_slo
+from nameplate.report.safe import safe
+
+# A log is read later: one line this often shows that the trial lives.
+_EVERY_NS = 10 * 10**9
+
+
+class PlainView:
+    """Write a line a trial, one for each wait worth knowing, and at most one progress line each ten seconds."""
+
+    def __init__(
+        self,
+        console: Console,
+        contract: Contract | None,
+        *,
+        expected_trials: int | None = None,
+        now_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._console = console
+        self._course = Course(contract, expected_trials)
+        self._slo = ttft_slo(contract)
+        self._now_ns = now_ns
+        self._began_ns = self._spoke_ns = now_ns()
+        self._stage_began_ns = self._began_ns
+        self._stage = ""
+        self._plan: str | None = None
+
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+    def tell(self, text: str) -> None:
+        with suppress(Exception):
+            self._print(Text(safe(text, 1000)))
+
+    def step(self, plan: TrialPlan, what: str) -> None:
+        with suppress(Exception):
+            now = self._now_ns()
+            if plan.key != self._plan:
+                self._plan, self._began_ns = plan.key, now
+                self._print(Text(f"{self._course.counter()}: {self._course.title(plan)}"))
+            self._stage, self._stage_began_ns = "", now
+            self._print(Text(f"  {safe(what, 200)}"))
+
+    def progress(
+        self, plan: TrialPlan, progress: Progress, ttfts_ns: Mapping[int, int], directory: Path
+    ) -> None:
+        with suppress(Exception):
+            now = self._now_ns()
+            if progress.stage != self._stage:
+                self._stage, self._stage_began_ns = progress.stage, now
+            if now - self._spoke_ns < _EVERY_NS:
+                return
+            server = last_sample(directory)
+            shot = snapshot(plan, progress, ttfts_ns, self._slo, self._stage_began_ns, now, server)
+            left = f", {numbers.rough(shot.left_s)} left" if shot.left_s is not None else ""
+            said = [say_requests(shot) + left, say_ttft(shot, self._slo), say_server(server)]
+            self._print(Text("  " + "; ".join(said)))
+
+    def finished(self, plan: TrialPlan, result: TrialResult, replayed: bool = False) -> None:
+        with suppress(Exception):
+            took_s = (self._now_ns() - self._began_ns) / 1e9
+            self._print(self._course.line(plan, result, took_s, replayed))
+            self._plan = None
+
+    def _print(self, text: Text) -> None:
+        self._spoke_ns = self._now_ns()
+        self._console.print(text, soft_wrap=True)

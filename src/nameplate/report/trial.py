@@ -1,0 +1,309 @@
+"""One trial: the verdict first, then every measured number with what it was counted over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from nameplate.measure.latency import PhaseLatencies
+from nameplate.measure.lateness import Lag
+from nameplate.measure.rates import Rate
+from nameplate.measure.result import TrialResult
+from nameplate.measure.server_side import Gauge
+from nameplate.report import numbers
+from nameplate.report.boundary import judged
+from nameplate.report.layout import Cell, Command, bulleted, facts, heading, indented, stacked
+from nameplate.report.safe import safe, safe_text
+from nameplate.report.style import status, style_of, warnings
+from nameplate.report.table import Column, FittingTable
+from nameplate.statistics.percentile import Distribution
+from nameplate.verdict.facts import PromptRange
+from nameplate.verdict.gate import MEANING
+
+_REASON_LIMIT = 1500
+
+_LATENCIES = (
+    ("TTFT", "ttft"),
+    ("first answer", "first_answer"),
+    ("ITL", "itl"),
+    ("TPOT", "tpot"),
+    ("longest gap", "longest_gap"),
+    ("E2E", "e2e"),
+)
+
+
+def trial_summary(result: TrialResult, directory: Path | str) -> RenderableType:
+    """Return the whole measurement of one trial; `directory` is where its evidence is."""
+    return stacked(
+        (
+            _answer(result),
+            _latencies(result.measurement.latencies),
+            _rates(result),
+            _work(result),
+            _gates(result),
+            warnings(result.warnings),
+            _ending(directory),
+        )
+    )
+
+
+def _answer(result: TrialResult) -> RenderableType:
+    plan, verdict = result.plan, result.verdict
+    first = Text(verdict.status, style=style_of(verdict.status))
+    what = f"{plan.requests:,} requests of {plan.shape} at concurrency {plan.concurrency:,}"
+    if verdict.slos:
+        said = ", ".join(f"{numbers.promise(one.slo)}: {judged(one, one.whole)}" for one in verdict.slos)
+        first.append(f": {what}; {said}", style="default bold")
+    else:
+        first.append(f": {what}; no SLO was given, so the gates alone decide", style="default bold")
+    lines: list[RenderableType] = [first]
+    if result.interrupted:
+        lines.append(
+            Text("The trial was interrupted: not all of its load was carried.", style=style_of("interrupted"))
+        )
+    if verdict.status != "pass":
+        lines += [
+            indented(bulleted("-", "", safe_text(reason, "", _REASON_LIMIT))) for reason in verdict.reasons
+        ]
+    lines.append(
+        Text(
+            f"{safe(plan.key, 200)}: {numbers.count(plan.warmup, 'warm-up')} at concurrency one, then start policy "
+            f"{plan.start}; {numbers.rough(result.elapsed_s)} in all.",
+            style="dim",
+        )
+    )
+    return Group(*lines)
+
+
+def _latencies(latencies: PhaseLatencies) -> RenderableType:
+    whole, opening, steady = latencies.whole, latencies.opening, latencies.steady
+    columns = [
+        Column("\nlatency", side="left"),
+        Column("\nn"),
+        Column("whole\np50"),
+        Column("\np90", rank=3),
+        Column("\np95"),
+        Column("\np99"),
+        Column("opening\np50", rank=4),
+        Column("opening\np95", rank=1),
+        Column("steady\np50", rank=4),
+        Column("steady\np95", rank=1),
+        Column("\nlargest", rank=5),
+    ]
+    rows: list[Sequence[Cell]] = []
+    for label, name in _LATENCIES:
+        held: Distribution = getattr(whole, name)
+        first: Distribution = getattr(opening, name)
+        later: Distribution = getattr(steady, name)
+        # A model that does not reason answers with its first token: the row would only repeat the TTFT.
+        if name == "first_answer" and held == whole.ttft:
+            continue
+        largest = numbers.duration(held.max) if not held.censored else numbers.NEVER
+        rows.append(
+            (
+                label,
+                f"{held.n:,}",
+                *(numbers.percentile(held, one) for one in ("p50", "p90", "p95", "p99")),
+                *(numbers.percentile(one, p) for one in (first, later) for p in ("p50", "p95")),
+                largest,
+            )
+        )
+    marked = any(str(cell).endswith(numbers.UNSUPPORTED) for row in rows for cell in row)
+    notes = [
+        (
+            f"opening: the first request of each slot (n {opening.requests:,}); "
+            f"steady: the rest (n {steady.requests:,})"
+        )
+    ]
+    if marked:
+        notes.append(numbers.UNSUPPORTED_NOTE)
+    if whole.ttft.censored or whole.e2e.censored:
+        notes.append("never: the percentile reaches requests that did not come to a value")
+    return Group(
+        heading("Latency, by the phase in which requests were sent"),
+        indented(FittingTable(columns, rows)),
+        *(indented(Text(note, style="dim")) for note in notes),
+    )
+
+
+def _rates(result: TrialResult) -> RenderableType:
+    rates, user = result.measurement.rates, result.measurement.latencies.whole.per_user
+    lines: list[tuple[str, RenderableType]] = [
+        ("Output tokens", _rate("whole run", rates.tokens_whole, "tok/s")),
+        ("", _rate("steady", rates.tokens_steady, "tok/s")),
+    ]
+    whole, completed = rates.tokens_whole, rates.tokens_completed
+    if whole is not None and completed is not None and completed.counted != whole.counted:
+        lines.append(("", _rate("completed requests only", completed, "tok/s")))
+    lines += [
+        (
+            "Per user",
+            (
+                f"{numbers.percentile(user, 'p50')} tok/s at p50, slowest {numbers.rate(user.min, 'tok/s')} "
+                f"(1 / ITL of each request, n {user.n:,})"
+            ),
+        ),
+        ("Requests", _rate("whole run", rates.requests_whole, "req/s")),
+        ("", _rate("steady", rates.requests_steady, "req/s")),
+    ]
+    alone = result.measurement.single_user
+    if alone is not None:
+        spread = alone.prefill_counted
+        lines.append(
+            (
+                "Single user",
+                (
+                    f"prefill {numbers.rate(spread.p50, 'tok/s')} counted (from {numbers.rate(spread.min)} to "
+                    f"{numbers.rate(spread.max)}{', no cached tokens assumed' if alone.cached_assumed else ''}), "
+                    f"{numbers.rate(alone.prefill_nominal, 'tok/s')} nominal (asked length / median TTFT); decode "
+                    f"{numbers.rate(alone.decode, 'tok/s')}"
+                ),
+            )
+        )
+    return Group(heading("Rates"), facts(lines))
+
+
+def _rate(name: str, rate: Rate | None, unit: str) -> str:
+    if rate is None:
+        return f"- {name} (its window is empty)"
+    window = rate.window
+    estimated = ", estimated" if rate.estimated else ""
+    return (
+        f"{numbers.rate(rate.per_s, unit)} {name}: {rate.of}{estimated}, from {window.begins} to {window.ends} "
+        f"({numbers.duration(window.length_ns)})"
+    )
+
+
+def _work(result: TrialResult) -> RenderableType:
+    measured, found = result.measurement, result.measurement.correctness
+    ours, server, late = measured.concurrency, measured.server, measured.lateness
+    sums = (
+        f"{found.sent:,} sent = {found.ok:,} ok + {found.failed:,} failed + {found.cancelled:,} cancelled + "
+        f"{found.unfinished:,} unfinished"
+    )
+    lines: list[tuple[str, RenderableType]] = [
+        ("Requests", sums),
+        ("Answers", _answers(result)),
+        (
+            "Tokens",
+            f"prompt {_range(found.prompt_tokens)} of {result.plan.shape.input_tokens:,} asked, cached "
+            f"{_range(found.cached_tokens)}; output {found.output_tokens:,}"
+            + (" (estimated)" if found.tokens_estimated else "")
+            + (f", and {found.partial_tokens:,} of requests that failed" if found.partial_tokens else ""),
+        ),
+        (
+            "In flight, ours",
+            (
+                f"{numbers.count(ours.mean)} on average of {ours.planned:,} planned, {numbers.count(ours.max)} at most; "
+                f"below the plan {numbers.share(ours.below_share)} of the time"
+            ),
+        ),
+        ("In the server", _server(result)),
+        ("Client lateness", _lateness(result)),
+    ]
+    if server.queue_mean_s is not None:
+        times = (
+            ("queue", server.queue_mean_s),
+            ("prefill", server.prefill_mean_s),
+            ("decode", server.decode_mean_s),
+        )
+        said = ", ".join(
+            f"{name} {numbers.duration(None if mean is None else mean * 1e9)}" for name, mean in times
+        )
+        lines.insert(5, ("By its own clock", f"{said} on average a request, warm-up included"))
+    if late.user_stamped_share:
+        lines.append(
+            ("", f"{numbers.share(late.user_stamped_share)} of {late.reads:,} reads have no kernel stamp")
+        )
+    return Group(heading("What was done"), facts(lines))
+
+
+def _answers(result: TrialResult) -> str:
+    found = result.measurement.correctness
+    parts = [
+        _counted("HTTP", found.http_statuses),
+        _counted("finish", found.finish_reasons),
+        f"{found.unique_outputs:,} different answers",
+        f"{numbers.count(found.output_events, 'event')}, {numbers.count(found.output_bytes, 'byte')} of text",
+    ]
+    bad = {name: n for name, n in found.outcomes.items() if name != "ok"}
+    if bad:
+        parts.insert(0, _counted("outcomes", bad))
+    return "; ".join(part for part in parts if part)
+
+
+def _counted(label: str, tally: dict[str, int]) -> str:
+    # A hostile server can give every answer a finish reason of its own.
+    shown = sorted(tally.items(), key=lambda pair: (-pair[1], pair[0]))
+    said = ", ".join(f"{safe(name, 60)} {count:,}" for name, count in shown[:6])
+    more = f" and {len(shown) - 6:,} more kinds" if len(shown) > 6 else ""
+    return f"{label} {said}{more}" if said else ""
+
+
+def _range(held: PromptRange | None) -> str:
+    return "not told" if held is None else numbers.between(f"{held.low:,}", f"{held.high:,}")
+
+
+def _server(result: TrialResult) -> str:
+    server = result.measurement.server
+    if not server.scrapes:
+        return "not told: there is no metrics page"
+    usage = server.kv_usage
+    kv = (
+        "-"
+        if usage is None
+        else f"{numbers.share(usage.mean)} on average, {numbers.share(usage.max)} at most"
+    )
+    return (
+        f"running {_gauge(server.running)}; waiting {_gauge(server.waiting)}; KV {kv}; "
+        f"preemptions {numbers.count(server.preemptions)} ({numbers.count(server.scrapes, 'scrape')}, "
+        f"{server.scrape_failures:,} failed)"
+    )
+
+
+def _gauge(gauge: Gauge | None) -> str:
+    if gauge is None:
+        return numbers.ABSENT
+    return f"{numbers.count(gauge.mean)} on average, {numbers.count(gauge.max)} at most"
+
+
+def _lateness(result: TrialResult) -> str:
+    late = result.measurement.lateness
+    budget = numbers.duration(result.facts.lateness_budget_ns)
+    return f"p99 {_lag(late.arrival_doubt)} for arrivals, {_lag(late.send_lag)} for sends (budget {budget})"
+
+
+def _lag(lag: Lag | None) -> str:
+    return numbers.ABSENT if lag is None else numbers.duration(lag.p99_ns)
+
+
+def _gates(result: TrialResult) -> RenderableType:
+    bad = [gate for gate in result.gates if gate.status != "pass"]
+    if not bad:
+        return Text(f"All {len(result.gates)} gates pass.")
+    passing = len(result.gates) - len(bad)
+    rows = []
+    for gate in bad:
+        # What a gate means when it is broken would be untrue of one that could not be looked at.
+        means = "" if gate.status == "unverified" else f"{MEANING[gate.gate]}: "
+        rows.append((safe(gate.gate), status(gate.status), safe(means + gate.detail, _REASON_LIMIT)))
+    columns = [Column("gate", side="left"), Column("status", side="left"), Column("detail", side="left")]
+    return Group(
+        heading(f"Gates that do not pass ({passing} of {len(result.gates)} do)"),
+        indented(FittingTable(columns, rows, wraps=(2,))),
+    )
+
+
+def _ending(directory: Path | str) -> RenderableType:
+    where = str(directory)
+    return facts(
+        [
+            ("Evidence", safe_text(where, "bold", 1000)),
+            ("Recompute", Command(("nameplate", "verify", where))),
+            ("One request", Command(("nameplate", "show", where, "0"))),
+        ],
+        indent=0,
+    )
