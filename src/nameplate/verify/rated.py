@@ -82,11 +82,12 @@ def _shape(
     found = tuple((result.plan.key, result.verdict.status) for result in own)
     if verdict.trials != found:
         ledger.fail(Name.levels, f"{where}: the verdict lists other trials, or other statuses, than were run")
-    levels = _levels(contract, own)
-    cut = verdict.boundary.status in (Status.invalid, Status.interrupted)
-    if levels != verdict.levels and cut and own:
+    # A level that was begun and got no trial claims nothing; the search notes it all the same.
+    begun = [level.concurrency for level in verdict.levels if not level.trials]
+    levels = _levels(contract, own, begun)
+    if levels != verdict.levels and verdict.boundary.status in (Status.invalid, Status.interrupted):
         # The trial during which a search ends is kept, and need not have been counted for its level.
-        before = _levels(contract, own[:-1], begun=own[-1].plan.concurrency if _confirms(own[-1]) else None)
+        before = _levels(contract, own[:-1], begun)
         levels = before if before == verdict.levels else levels
     for level in _differing(verdict.levels, levels):
         ledger.fail(Name.levels, f"{where}: {level}")
@@ -109,31 +110,24 @@ def _shape(
     )
 
 
-def _confirms(result: TrialResult) -> bool:
-    return result.plan.role == "confirmation"
-
-
-def _levels(contract: Contract, own: Sequence[TrialResult], begun: int | None = None) -> Levels:
-    """Judge each level by its confirmations; `begun` is a level that was begun, whatever came of it."""
-    statuses: dict[int, list[TrialStatus]] = {}
-    if begun is not None:
-        statuses[begun] = []
+def _levels(contract: Contract, own: Sequence[TrialResult], begun: Sequence[int]) -> Levels:
+    """Judge each level by its confirmations; `begun` are levels that were begun, whatever came of them."""
+    statuses: dict[int, list[TrialStatus]] = {level: [] for level in begun}
     for result in own:
-        if _confirms(result):
+        if result.plan.role == "confirmation":
             statuses.setdefault(result.plan.concurrency, []).append(result.verdict.status)
     return tuple(judge_level(level, statuses[level], contract.rules) for level in sorted(statuses))
 
 
 def _differing(recorded: Levels, recomputed: Levels) -> list[str]:
-    """Name the levels that differ; one that was begun without any trial is no difference."""
+    """Name the levels that differ."""
     ours = {level.concurrency: level for level in recomputed}
     theirs = {level.concurrency: level for level in recorded}
     found = []
     for concurrency in sorted(ours.keys() | theirs.keys()):
         here, there = theirs.get(concurrency), ours.get(concurrency)
-        if here == there or (there is None and here is not None and not here.trials):
-            continue
-        found.append(f"C={concurrency} is {_level(here)}, recomputed {_level(there)}")
+        if here != there:
+            found.append(f"C={concurrency} is {_level(here)}, recomputed {_level(there)}")
     return found
 
 

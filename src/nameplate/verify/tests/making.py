@@ -11,6 +11,7 @@ import msgspec
 from nameplate import zstd
 from nameplate.contract.contract import Contract
 from nameplate.contract.plan import TrialPlan
+from nameplate.contract.rules import Rules
 from nameplate.contract.sampling import Sampling
 from nameplate.contract.shape import Shape
 from nameplate.contract.slo import Slo
@@ -26,10 +27,21 @@ from nameplate.measure.result import encode, evaluate
 from nameplate.sim.app import App
 from nameplate.sim.faults import FaultPlan
 from nameplate.sim.presets import DEMO
+from nameplate.studies.archive import StudyArchive
+from nameplate.studies.conduct import Conditions, conduct, prepare
 from nameplate.trial.ground import VirtualGround
 from nameplate.trial.interruption import Interruption
 from nameplate.trial.life import TrialSetup, run_trial
 from nameplate.trial.site import build_corpus, survey
+
+SMALL = {
+    "quiet_s": 0.0,
+    "requests": 6,
+    "warmup": 1,
+    "locator_warmup": 1,
+    "baseline_requests": 4,
+    "confirmations": 2,
+}
 
 
 class Unwatched:
@@ -73,7 +85,47 @@ def make_trial(
     )
 
 
-def _unnoted(what: str, **detail: object) -> None: ...
+def make_study(directory: Path, *, keeping: Keeping | None = None, **rules: Any) -> None:
+    """Conduct a small capacity study against the built-in engine in simulated time."""
+    wanted = Contract(
+        Target("http", "sim", 80),
+        (Shape(64, 8),),
+        (Slo.parse("ttft p95 < 15ms"),),
+        "nonce",
+        rules=Rules(**{**SMALL, **rules}),
+    )
+    conditions = Conditions(
+        ground=VirtualGround(App(DEMO)),
+        credentials=Credentials(),
+        keeping=keeping or Keeping(),
+        command=("nameplate", "capacity"),
+        client_host={},
+        interruption=Interruption(),
+        watch=Unwatched(),
+        tell=_unnoted,
+    )
+    conduct(prepare(conditions, wanted, StudyArchive.create(directory)))
+
+
+def _unnoted(what: str, **_detail: object) -> None: ...
+
+
+def seal_study(directory: Path) -> None:
+    """Seal a study's directory again, and let its plate name the new manifest."""
+    digest = StudyArchive.open(directory).seal()
+    path = directory / layout.PLATE
+    plate = msgspec.json.decode(path.read_bytes())
+    plate["study_manifest_sha256"] = digest
+    path.write_bytes(msgspec.json.encode(plate))
+
+
+def edit_study(directory: Path, name: str, change: Callable[[Any], None]) -> None:
+    """Change one JSON document of a study and seal again."""
+    path = directory / name
+    document = msgspec.json.decode(path.read_bytes())
+    change(document)
+    path.write_bytes(msgspec.json.encode(document))
+    seal_study(directory)
 
 
 # -- changing evidence ----------------------------------------------------------------------------------------------
