@@ -46,10 +46,11 @@ class Course:
         return said
 
     def counter(self) -> str:
-        """Say how far the study is."""
-        if self._expected is None:
-            return f"trial {self.done + 1}"
-        return f"trial {self.done + 1} of about {max(self._expected, self.done + 1)}"
+        """Say how far the study is, as a prefix; nothing where there is one trial only."""
+        if self._expected == 1 and not self.done:
+            return ""
+        about = "" if self._expected is None else f" of about {max(self._expected, self.done + 1)}"
+        return f"trial {self.done + 1}{about}: "
 
     def line(self, plan: TrialPlan, result: TrialResult, took_s: float, replayed: bool) -> Text:
         """Take a trial that ended and return the line that stays of it."""

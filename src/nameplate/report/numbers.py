@@ -133,9 +133,11 @@ def judged(slo: Slo, value: float | None, infinite: bool = False) -> str:
 
 
 def rough(seconds: float | None) -> str:
-    """Write a stretch of time to wait for: `40 s`, `3 min`, `1 h 20 min`."""
+    """Write a stretch of time to wait for: `4.2 s`, `40 s`, `3 min`, `1 h 20 min`."""
     if seconds is None or not math.isfinite(seconds):
         return ABSENT
+    if 0 < seconds < 9.95:
+        return f"{max(0.1, seconds):.1f} s"
     whole = max(0, round(seconds))
     if whole < 100:
         return f"{whole} s"

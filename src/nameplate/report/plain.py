@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -16,15 +15,17 @@ from nameplate.contract.plan import TrialPlan
 from nameplate.measure.result import TrialResult
 from nameplate.report import numbers
 from nameplate.report.course import Course
+from nameplate.report.harmless import Harmless
 from nameplate.report.progress import last_sample, say_requests, say_server, say_ttft, snapshot, ttft_slo
 from nameplate.report.safe import safe
 
 # A log is read later: one line this often shows that the trial lives.
 _EVERY_NS = 10 * 10**9
+_STEP_AFTER_NS = 2 * 10**9
 
 
 class PlainView:
-    """Write a line a trial, one for each wait worth knowing, and at most one progress line each ten seconds."""
+    """Write a line when a trial begins and ends, one for a step after a wait, and progress at most each ten seconds."""
 
     def __init__(
         self,
@@ -50,22 +51,24 @@ class PlainView:
         pass
 
     def tell(self, text: str) -> None:
-        with suppress(Exception):
+        with Harmless():
             self._print(Text(safe(text, 1000)))
 
     def step(self, plan: TrialPlan, what: str) -> None:
-        with suppress(Exception):
+        with Harmless():
             now = self._now_ns()
             if plan.key != self._plan:
                 self._plan, self._began_ns = plan.key, now
-                self._print(Text(f"{self._course.counter()}: {self._course.title(plan)}"))
+                self._print(Text(self._course.counter() + self._course.title(plan)))
             self._stage, self._stage_began_ns = "", now
-            self._print(Text(f"  {safe(what, 200)}"))
+            # Of steps that follow at once only the first line says anything; a slow one is named.
+            if now - self._spoke_ns >= _STEP_AFTER_NS:
+                self._print(Text(f"  {safe(what, 200)}"))
 
     def progress(
         self, plan: TrialPlan, progress: Progress, ttfts_ns: Mapping[int, int], directory: Path
     ) -> None:
-        with suppress(Exception):
+        with Harmless():
             now = self._now_ns()
             if progress.stage != self._stage:
                 self._stage, self._stage_began_ns = progress.stage, now
@@ -78,7 +81,7 @@ class PlainView:
             self._print(Text("  " + "; ".join(said)))
 
     def finished(self, plan: TrialPlan, result: TrialResult, replayed: bool = False) -> None:
-        with suppress(Exception):
+        with Harmless():
             took_s = (self._now_ns() - self._began_ns) / 1e9
             self._print(self._course.line(plan, result, took_s, replayed))
             self._plan = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
@@ -19,6 +18,7 @@ from nameplate.contract.plan import TrialPlan
 from nameplate.measure.result import TrialResult
 from nameplate.report import numbers
 from nameplate.report.course import Course
+from nameplate.report.harmless import Harmless
 from nameplate.report.progress import (
     Snapshot,
     last_sample,
@@ -66,20 +66,20 @@ class RedrawnView:
         self._began_ns = self._stage_began_ns = self._taken_ns = self._server_ns = now_ns()
 
     def start(self) -> None:
-        with suppress(Exception):
+        with Harmless():
             self._live.start()
 
     def stop(self) -> None:
         self._plan = None
-        with suppress(Exception):
+        with Harmless():
             self._live.stop()
 
     def tell(self, text: str) -> None:
-        with suppress(Exception):
+        with Harmless():
             self._console.print(Text(safe(text, 1000)))
 
     def step(self, plan: TrialPlan, what: str) -> None:
-        with suppress(Exception):
+        with Harmless():
             now = self._now_ns()
             if self._plan is None or self._plan.key != plan.key:
                 self._began_ns = now
@@ -89,7 +89,7 @@ class RedrawnView:
     def progress(
         self, plan: TrialPlan, progress: Progress, ttfts_ns: Mapping[int, int], directory: Path
     ) -> None:
-        with suppress(Exception):
+        with Harmless():
             now, last = self._now_ns(), self._shot
             if last is not None and last.stage == progress.stage and now - self._taken_ns < _TAKE_EVERY_NS:
                 return
@@ -102,7 +102,7 @@ class RedrawnView:
             self._shot = snapshot(plan, progress, ttfts_ns, self._slo, self._stage_began_ns, now, server)
 
     def finished(self, plan: TrialPlan, result: TrialResult, replayed: bool = False) -> None:
-        with suppress(Exception):
+        with Harmless():
             took_s = (self._now_ns() - self._began_ns) / 1e9
             line = self._course.line(plan, result, took_s, replayed)
             self._plan = self._shot = None
@@ -110,17 +110,16 @@ class RedrawnView:
 
     def block(self) -> RenderableType:
         """Return the lines as they are now; a fault in them shows as no lines."""
-        try:
+        with Harmless():
             return self._block()
-        except Exception:
-            return Text("")
+        return Text("")
 
     def _block(self) -> RenderableType:
         plan, shot = self._plan, self._shot
         if plan is None:
             return Text("")
         elapsed_s = (self._now_ns() - self._began_ns) / 1e9
-        head = Text(f"{self._course.counter()}: ", style="dim")
+        head = Text(self._course.counter(), style="dim")
         head.append(self._course.title(plan), style="bold default not dim")
         lines: list[RenderableType] = [head]
         times = [f"{numbers.rough(elapsed_s)} in this trial"]

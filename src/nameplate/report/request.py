@@ -131,55 +131,56 @@ def _events(replayed: ReplayedRequest, everything: bool) -> RenderableType:
         why = "its raw reads were not kept" if replayed.reads else "nothing was read"
         return Group(title, indented(Text(f"none to show: {why}.")))
     zero = row.sent_ns if row.sent_ns is not None else row.scheduled_ns
-    gaps = _gaps(events)
-    shown: list[int | None] = list(range(len(events)))
-    if not everything and len(events) > FIRST + LAST:
-        shown = [*range(FIRST), None, *range(len(events) - LAST, len(events))]
-    rows: list[Sequence[Cell]] = []
-    for at in shown:
-        if at is None:
-            hidden = len(events) - FIRST - LAST
-            rows.append(("...", "", "", "", Text(f"{hidden:,} more events; --all prints them", style="dim")))
-            continue
-        kind, tokens, said = _describe(events[at].event)
-        rows.append((f"{at:,}", _since(events[at].t_ns, zero), gaps[at], kind + tokens, said))
+    rows = _rows(events, zero)
+    shown: list[Sequence[Cell] | None] = list(rows)
+    if not everything and len(rows) > FIRST + LAST:
+        hidden = f"{len(rows) - FIRST - LAST:,} more lines; --all prints them"
+        shown = [*rows[:FIRST], ("...", "", "", "", "", Text(hidden, style="dim")), *rows[-LAST:]]
     columns = [
         Column("event"),
         Column("since sent"),
         Column("gap"),
         Column("kind", side="left"),
+        Column("tokens\nso far", rank=1),
         Column("what", side="left"),
     ]
-    return Group(title, indented(FittingTable(columns, rows, wraps=(4,))))
+    return Group(title, indented(FittingTable(columns, shown, wraps=(5,))))
 
 
-def _gaps(events: Sequence[TimedEvent]) -> list[str]:
-    """Write for each output event how long after the last one it came."""
-    said: list[str] = []
-    last: int | None = None
-    for one in events:
-        if not isinstance(one.event, Output):
-            said.append("")
-            continue
-        said.append("" if last is None else f"{(one.t_ns - last) / 1e6:,.3f} ms")
-        last = one.t_ns
-    return said
+def _rows(events: Sequence[TimedEvent], zero_ns: int) -> list[Sequence[Cell]]:
+    """Return a line an event; a count that came along with an output stands on the output's line."""
+    rows: list[Sequence[Cell]] = []
+    last_ns: int | None = None
+    at = 0
+    while at < len(events):
+        t_ns, event = events[at].t_ns, events[at].event
+        number, gap, so_far = f"{at:,}", "", ""
+        if isinstance(event, Output):
+            gap = "" if last_ns is None else f"{(t_ns - last_ns) / 1e6:,.3f} ms"
+            last_ns = t_ns
+            beside = events[at + 1] if at + 1 < len(events) else None
+            if beside is not None and isinstance(beside.event, Usage) and beside.t_ns == t_ns:
+                so_far = numbers.count(beside.event.completion_tokens)
+                at += 1
+        kind, said = _describe(event)
+        rows.append((number, _since(t_ns, zero_ns), gap, kind, so_far, said))
+        at += 1
+    return rows
 
 
-def _describe(event: Event) -> tuple[str, str, Cell]:
+def _describe(event: Event) -> tuple[str, Cell]:
     match event:
         case Output():
-            counted = "" if event.tokens is None else f" +{event.tokens}"
-            return event.channel.value, counted, Text(repr(safe(event.text, _EVENT_TEXT_LIMIT)))
+            return event.channel.value, f'"{safe(event.text, _EVENT_TEXT_LIMIT)}"'
         case Usage():
-            return "usage", "", _usage(event)
+            return "usage", _usage(event)
         case Finish():
-            return "finish", "", safe_text(event.reason, "bold", 100)
+            return "finish", safe_text(event.reason, "bold", 100)
         case StreamError():
             parts = [event.message, event.kind, event.code]
-            return "error", "", safe_text(" | ".join(part for part in parts if part), style_of("fail"), 1000)
+            return "error", safe_text(" | ".join(part for part in parts if part), style_of("fail"), 1000)
         case Done():
-            return "done", "", "[DONE]"
+            return "done", "[DONE]"
     assert_never(event)
 
 

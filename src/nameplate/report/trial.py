@@ -55,7 +55,10 @@ def _answer(result: TrialResult) -> RenderableType:
     first = Text(verdict.status, style=style_of(verdict.status))
     what = f"{plan.requests:,} requests of {plan.shape} at concurrency {plan.concurrency:,}"
     if verdict.slos:
-        said = ", ".join(f"{numbers.promise(one.slo)}: {judged(one, one.whole)}" for one in verdict.slos)
+        said = ", ".join(
+            f"{numbers.promise(one.slo)}: {judged(one, one.whole)} (n {one.whole.n:,})"
+            for one in verdict.slos
+        )
         first.append(f": {what}; {said}", style="default bold")
     else:
         first.append(f": {what}; no SLO was given, so the gates alone decide", style="default bold")
@@ -65,9 +68,10 @@ def _answer(result: TrialResult) -> RenderableType:
             Text("The trial was interrupted: not all of its load was carried.", style=style_of("interrupted"))
         )
     if verdict.status != "pass":
-        lines += [
-            indented(bulleted("-", "", safe_text(reason, "", _REASON_LIMIT))) for reason in verdict.reasons
-        ]
+        # What an SLO came to stands in the first line.
+        told = tuple(f"{one.slo}: " for one in verdict.slos)
+        reasons = [reason for reason in verdict.reasons if not reason.startswith(told)]
+        lines += [indented(bulleted("-", "", safe_text(reason, "", _REASON_LIMIT))) for reason in reasons]
     lines.append(
         Text(
             f"{safe(plan.key, 200)}: {numbers.count(plan.warmup, 'warm-up')} at concurrency one, then start policy "
@@ -131,55 +135,53 @@ def _latencies(latencies: PhaseLatencies) -> RenderableType:
 
 def _rates(result: TrialResult) -> RenderableType:
     rates, user = result.measurement.rates, result.measurement.latencies.whole.per_user
-    lines: list[tuple[str, RenderableType]] = [
-        ("Output tokens", _rate("whole run", rates.tokens_whole, "tok/s")),
-        ("", _rate("steady", rates.tokens_steady, "tok/s")),
+    rows = [
+        _rate("output, whole run", rates.tokens_whole, "tok/s"),
+        _rate("output, steady", rates.tokens_steady, "tok/s"),
     ]
     whole, completed = rates.tokens_whole, rates.tokens_completed
     if whole is not None and completed is not None and completed.counted != whole.counted:
-        lines.append(("", _rate("completed requests only", completed, "tok/s")))
-    lines += [
+        rows.append(_rate("output, completed only", completed, "tok/s"))
+    rows += [
+        _rate("requests, whole run", rates.requests_whole, "req/s"),
+        _rate("requests, steady", rates.requests_steady, "req/s"),
         (
-            "Per user",
-            (
-                f"{numbers.percentile(user, 'p50')} tok/s at p50, slowest {numbers.rate(user.min, 'tok/s')} "
-                f"(1 / ITL of each request, n {user.n:,})"
-            ),
+            "per user, p50",
+            f"{numbers.percentile(user, 'p50')} tok/s",
+            f"1 / ITL of each request, n {user.n:,}",
         ),
-        ("Requests", _rate("whole run", rates.requests_whole, "req/s")),
-        ("", _rate("steady", rates.requests_steady, "req/s")),
+        ("per user, slowest", numbers.rate(user.min, "tok/s"), ""),
     ]
     alone = result.measurement.single_user
     if alone is not None:
         spread = alone.prefill_counted
-        lines.append(
-            (
-                "Single user",
-                (
-                    f"prefill {numbers.rate(spread.p50, 'tok/s')} counted (from {numbers.rate(spread.min)} to "
-                    f"{numbers.rate(spread.max)}{', no cached tokens assumed' if alone.cached_assumed else ''}), "
-                    f"{numbers.rate(alone.prefill_nominal, 'tok/s')} nominal (asked length / median TTFT); decode "
-                    f"{numbers.rate(alone.decode, 'tok/s')}"
-                ),
-            )
-        )
-    return Group(heading("Rates"), facts(lines))
+        cached = "; no cached tokens assumed" if alone.cached_assumed else ""
+        low, high = numbers.rate(spread.min, "tok/s"), numbers.rate(spread.max, "tok/s")
+        over = f"(prompt - cached tokens) / TTFT, p50; {numbers.between(low, high)}{cached}"
+        rows += [
+            ("prefill, counted", numbers.rate(spread.p50, "tok/s"), over),
+            ("prefill, nominal", numbers.rate(alone.prefill_nominal, "tok/s"), "asked length / median TTFT"),
+            ("decode, one user", numbers.rate(alone.decode, "tok/s"), "1 / median ITL"),
+        ]
+    columns = [Column("rate", side="left"), Column("value"), Column("counted over", side="left")]
+    return Group(heading("Rates"), indented(FittingTable(columns, rows, wraps=(2,))))
 
 
-def _rate(name: str, rate: Rate | None, unit: str) -> str:
+def _rate(name: str, rate: Rate | None, unit: str) -> tuple[str, str, str]:
     if rate is None:
-        return f"- {name} (its window is empty)"
+        return name, numbers.ABSENT, "its window is empty"
     window = rate.window
     estimated = ", estimated" if rate.estimated else ""
-    return (
-        f"{numbers.rate(rate.per_s, unit)} {name}: {rate.of}{estimated}, from {window.begins} to {window.ends} "
-        f"({numbers.duration(window.length_ns)})"
-    )
+    over = f"from {window.begins} to {window.ends}"
+    said = f"{rate.of}{estimated}, {over} ({numbers.duration(window.length_ns)})"
+    return name, numbers.rate(rate.per_s, unit), safe(said)
 
 
 def _work(result: TrialResult) -> RenderableType:
     measured, found = result.measurement, result.measurement.correctness
     ours, server, late = measured.concurrency, measured.server, measured.lateness
+    shared = result.facts.template_floor_tokens
+    floor = "" if shared is None else f" (the chat template's share is {shared:,})"
     sums = (
         f"{found.sent:,} sent = {found.ok:,} ok + {found.failed:,} failed + {found.cancelled:,} cancelled + "
         f"{found.unfinished:,} unfinished"
@@ -190,15 +192,15 @@ def _work(result: TrialResult) -> RenderableType:
         (
             "Tokens",
             f"prompt {_range(found.prompt_tokens)} of {result.plan.shape.input_tokens:,} asked, cached "
-            f"{_range(found.cached_tokens)}; output {found.output_tokens:,}"
+            f"{_range(found.cached_tokens)}{floor}; output {found.output_tokens:,}"
             + (" (estimated)" if found.tokens_estimated else "")
             + (f", and {found.partial_tokens:,} of requests that failed" if found.partial_tokens else ""),
         ),
         (
             "In flight, ours",
             (
-                f"{numbers.count(ours.mean)} on average of {ours.planned:,} planned, {numbers.count(ours.max)} at most; "
-                f"below the plan {numbers.share(ours.below_share)} of the time"
+                f"{numbers.count(ours.mean)} on average of {ours.planned:,} planned, "
+                f"{numbers.count(ours.max)} at most; below the plan {numbers.share(ours.below_share)} of the time"
             ),
         ),
         ("In the server", _server(result)),

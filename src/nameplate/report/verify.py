@@ -60,7 +60,7 @@ def _checks(checks: Sequence[Check]) -> RenderableType | None:
     groups: dict[str, list[Sequence[Cell]]] = {}
     for check in checks:
         detail = safe(check.detail, _DETAIL_LIMIT)
-        if check.says and check.says != check.status:
+        if check.says and check.says != check.status and not check.detail.startswith(check.says):
             detail = (
                 f"the gate says {safe(check.says, 60)}; {detail}"
                 if detail
@@ -109,10 +109,10 @@ def _trials(trials: Sequence[Report]) -> RenderableType:
     columns = [
         Column("trial", side="left"),
         Column("recomputed\nverdict", side="left"),
-        Column("checks\npass"),
+        Column("checks\nhold"),
         Column("not\nverified"),
         Column("invalid"),
-        Column("fail"),
+        Column("checks\nfailed"),
         Column("streams", rank=1),
         Column("output\ntokens", rank=2),
     ]
