@@ -11,6 +11,7 @@ parsing, compressing, start-up apart), its peak memory, and how late it was by i
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import platform
 import statistics
@@ -44,6 +45,17 @@ from nameplate.statistics.percentile import percentile
 TOKENS = 128
 ROUNDS = 4
 WORDS = 24
+COLUMNS = (
+    "streams",
+    "tokens/s",
+    "TTFT p50 error",
+    "TTFT p99 error",
+    "gap p50 error",
+    "gap p99 error",
+    "CPU a chunk",
+    "memory",
+    "since empty p99",
+)
 
 
 class Run(Struct, frozen=True):
@@ -104,11 +116,7 @@ def measure(url: str, streams: int, skip: int) -> tuple[Run, int]:
         cpu_s, memory_mb, _wall_s = load(url, streams, directory)
         reader = TrialReader(directory)
         ours = reader.rows()
-        gaps = [
-            b - a
-            for line in reader.timelines()
-            for a, b in zip(line.times_ns, line.times_ns[1:], strict=False)
-        ]
+        gaps = [b - a for line in reader.timelines() for a, b in itertools.pairwise(line.times_ns)]
         empty = [record.since_empty_ns for record in reader.records() if record.kind == Kind.READ]
     rows = truth(url)
     own = rows[skip:]
@@ -118,7 +126,7 @@ def measure(url: str, streams: int, skip: int) -> tuple[Run, int]:
     ttft = [row.ttft_ns for row in ours if row.ttft_ns is not None]
     true_ttft = [row.first_sent_ns - row.received_ns for row in own if row.first_sent_ns is not None]
     events = [row.events_ns for row in own if row.events_ns]
-    true_gaps = [b - a for line in events for a, b in zip(line, line[1:], strict=False)]
+    true_gaps = [b - a for line in events for a, b in itertools.pairwise(line)]
     chunks = sum(row.output_events for row in ours)
     span_s = (max(row.end_ns or 0 for row in ours) - min(row.sent_ns or 0 for row in ours)) / 1e9
 
@@ -140,6 +148,11 @@ def measure(url: str, streams: int, skip: int) -> tuple[Run, int]:
     return run, len(rows)
 
 
+def middle(runs: list[Run], name: str) -> float:
+    """Return the median over the runs of one figure."""
+    return statistics.median(float(getattr(run, name)) for run in runs)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=5)
@@ -149,10 +162,8 @@ def main() -> int:
         f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}, Python {platform.python_version()}"
     )
     print(f"median of {given.runs} runs; {TOKENS} tokens a request, TTFT 50 ms, one token every 10 ms\n")
-    print(
-        "| streams | tokens/s | TTFT p50 error | TTFT p99 error | gap p50 error | gap p99 error | CPU a chunk | memory | since empty p99 |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("|".join(("", *(f" {name} " for name in COLUMNS), "")))
+    print("|---" * len(COLUMNS) + "|")
     for streams in map(int, given.streams.split(",")):
         with running("metronome", "--ttft-ms", "50", "--itl-ms", "10", "--log-events") as server:
             runs: list[Run] = []
@@ -161,15 +172,18 @@ def main() -> int:
                 run, skip = measure(server.url, streams, skip)
                 runs.append(run)
 
-        def median(name: str, runs: list[Run] = runs) -> float:
-            return statistics.median(getattr(run, name) for run in runs)
-
-        print(
-            f"| {streams} | {median('rate'):,.0f} | {median('ttft_error_p50'):+.2f} ms | {median('ttft_error_p99'):+.2f} ms "
-            f"| {median('gap_error_p50'):+.3f} ms | {median('gap_error_p99'):+.2f} ms | {median('cpu_us'):.1f} us "
-            f"| {median('memory_mb'):.0f} MB | {median('since_empty_p99'):.1f} ms |",
-            flush=True,
+        cells = (
+            f"{streams}",
+            f"{middle(runs, 'rate'):,.0f}",
+            f"{middle(runs, 'ttft_error_p50'):+.2f} ms",
+            f"{middle(runs, 'ttft_error_p99'):+.2f} ms",
+            f"{middle(runs, 'gap_error_p50'):+.3f} ms",
+            f"{middle(runs, 'gap_error_p99'):+.3f} ms",
+            f"{middle(runs, 'cpu_us'):.1f} us",
+            f"{middle(runs, 'memory_mb'):.0f} MB",
+            f"{middle(runs, 'since_empty_p99'):.1f} ms",
         )
+        print("|".join(("", *(f" {cell} " for cell in cells), "")), flush=True)
     return 0
 
 

@@ -295,9 +295,9 @@ class Load:
 
     def cancel(self, now_ns: int) -> list[Flight]:
         """Start nothing more and end everything in flight as cancelled; the shell closes their connections."""
+        self.cancelled = self.cancelled or not self.finished
         self.stop()
         flights = list(self.flights.values())
-        self.cancelled = self.cancelled or bool(flights)
         for flight in flights:
             self.failed(flight, now_ns, Ending.cancelled)
         return flights
@@ -311,6 +311,7 @@ class Load:
     def parse(self, until_ns: int, clock: Callable[[], int]) -> None:
         """Extract meaning from what arrived, oldest first, until nothing waits, or time is up and little waits."""
         pending = self._pending
+        pieces = 0
         while pending:
             flight, t_ns, item = pending.popleft()
             if isinstance(item, Ending):
@@ -320,7 +321,9 @@ class Load:
                 flight.tally.body(t_ns, item)
                 if not flight.told_first_output and flight.tally.first_output_ns is not None:
                     self._tell_first_output(flight)
-            if clock() >= until_ns and len(pending) <= BACKLOG_PIECES:
+            pieces += 1
+            # Four ordinary pieces take some 15 us: a clock is not read for less.
+            if not pieces & 3 and clock() >= until_ns and len(pending) <= BACKLOG_PIECES:
                 return
 
     def _tell_first_output(self, flight: Flight) -> None:

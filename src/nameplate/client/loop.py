@@ -30,8 +30,10 @@ PARSE_SLICE_NS = 200_000
 HOUSEKEEPING_NS = 100_000_000
 # Above this, the wall clock was stepped between two passes, and kernel stamps of that pass mean nothing.
 CLOCK_JUMP_NS = 100_000
-# Beyond these many bytes in a row one socket lets the others have their turn.
+# After these many full reads in a row one socket lets the others have their turn.
 READS_IN_A_ROW = 8
+# Servers close idle connections after seconds, not within this.
+FRESHLY_IDLE_NS = 5_000_000
 SPARE_LIMIT = 64
 REOPEN_EVERY_NS = 250_000_000
 CONNECT_TRIES = 4
@@ -120,10 +122,9 @@ class Loop:
             due_ns = load.next_due_ns()
             if self._waiting or (due_ns is not None and due_ns <= clock()):
                 self._start_due()
+            self._bodies.top_up()
             if load.unparsed:
                 load.parse(clock() + PARSE_SLICE_NS, clock)
-            elif not ready:
-                self._bodies.top_up()
             now_ns = clock()
             if now_ns >= next_housekeeping_ns:
                 self._keep_house(now_ns)
@@ -267,7 +268,8 @@ class Loop:
     def _take_idle(self) -> Connection | None:
         while self._idle:
             connection = self._idle.popleft()
-            if connection.quiet():
+            # Asking the kernel costs as much as a send; a connection whose answer has just ended needs no asking.
+            if monotonic_ns() - connection.idle_since_ns < FRESHLY_IDLE_NS or connection.quiet():
                 return connection
             self._drop(connection)
         return None

@@ -23,7 +23,8 @@ class Target(Struct, frozen=True):
     """Hold one server's address and dialect. Secrets are not part of it: see `Credentials`.
 
     `base_path` is what stands before `/v1` (often empty). `stream_usage` and `continuous_usage` say which
-    `stream_options` the server was found to accept, `limit_field` under which name it honours the output length. `ca_file` and `insecure` concern TLS only.
+    `stream_options` the server was found to accept, `limit_field` under which name it honours the output length.
+    `ca_file` and `insecure` concern TLS only.
     """
 
     scheme: Literal["http", "https"]

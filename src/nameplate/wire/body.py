@@ -220,6 +220,14 @@ class BodyDecoder:
 
     def _feed_sse(self, body: bytes) -> list[Event]:
         events: list[Event] = []
+        # The short way for the ordinary read: one chunk, no event object around it (1.1 us less of 4).
+        if self._sse.is_one_event(body) and body[6] == _BRACE and not self._done:
+            data = body[6:-2]
+            try:
+                self._chunks.read(data, events)
+            except loose.LooseJsonError as problem:
+                self._bad_data(data, problem, events, last=False)
+            return events
         try:
             found = self._sse.feed(body)
         except WireError as problem:

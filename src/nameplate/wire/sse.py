@@ -65,18 +65,30 @@ class SseDecoder:
         # The first line that is neither a field nor a comment: what a body says that is no event stream.
         self.foreign = b""
 
+    def is_one_event(self, data: bytes) -> bool:
+        """Say whether these bytes are one whole event of one `data: ` line, with nothing before or after it.
+
+        Nearly every read of a stream is: its data is then `data[6:-2]`, and nothing needs to be fed.
+        """
+        size = len(data)
+        # Integers are searched for instead of bytes because that costs a tenth.
+        return (
+            self._fresh
+            and data.find(10) == size - 2
+            and data[-1] == 10
+            and 13 not in data
+            and size <= EVENT_LIMIT_BYTES
+            and data.startswith(b"data: ")
+        )
+
     def feed(self, data: bytes) -> list[SseEvent]:
         """Return the events that end in these bytes; WireError if one exceeds its limit."""
-        size = len(data)
-        # Nearly every read is one event, or a few whole ones. Integers are searched for instead of bytes because
-        # that costs a tenth.
-        if self._fresh and 13 not in data and size <= EVENT_LIMIT_BYTES and data.startswith(b"data: "):
-            if data.find(10) == size - 2 and data[-1] == 10:
-                return [SseEvent(data[6:-2])]
-            if data.endswith(b"\n\n"):
-                events = _plain_events(data)
-                if events:
-                    return events
+        if self.is_one_event(data):
+            return [SseEvent(data[6:-2])]
+        if self._fresh and 13 not in data and len(data) <= EVENT_LIMIT_BYTES and data.endswith(b"\n\n"):
+            events = _plain_events(data)
+            if events:
+                return events
         if self._failed:
             raise WireError("event_too_long", _EVENT_TOO_LONG)
         return self._feed_lines(data)

@@ -200,6 +200,7 @@ class Tally:
             ]
 
     def _fold(self, t_ns: int, events: list[Event]) -> None:
+        times, counts = self.output_times_ns, self.output_event_tokens
         for event in events:
             if type(event) is not Output:
                 self._other(t_ns, event)
@@ -234,13 +235,10 @@ class Tally:
                     self.longest_gap_ns = gap
             self.last_output_ns = t_ns
             self.output_events += 1
-            if self.output_times_ns is not None:
-                self._keep(t_ns, event.tokens)
-
-    def _keep(self, t_ns: int, tokens: int | None) -> None:
-        if self.output_times_ns is not None and self.output_event_tokens is not None:
-            self.output_times_ns.append(t_ns)
-            self.output_event_tokens.append(-1 if tokens is None else tokens)
+            if times is not None and counts is not None:
+                tokens = event.tokens
+                times.append(t_ns)
+                counts.append(-1 if tokens is None else tokens)
 
     def _change(self, channel: Channel) -> None:
         self._flush()
