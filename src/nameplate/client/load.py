@@ -31,6 +31,8 @@ PARSE_PIECE_BYTES = 8192
 # With more than this waiting to be parsed (at most 32 MiB), parsing goes on past its slice: a server that sends faster
 # than we parse is slowed by its own socket, and memory stays bounded. Ordinary load stays below a hundredth of it.
 BACKLOG_PIECES = 4096
+# A clock is read after each kilobyte, four ordinary chunks or some 15 us, not after each of them.
+PARSE_CHECK_BYTES = 1024
 
 _RECORD_OF_ENDING = {
     Ending.eof: Kind.EOF,
@@ -311,20 +313,22 @@ class Load:
     def parse(self, until_ns: int, clock: Callable[[], int]) -> None:
         """Extract meaning from what arrived, oldest first, until nothing waits, or time is up and little waits."""
         pending = self._pending
-        pieces = 0
+        parsed_bytes = 0
         while pending:
             flight, t_ns, item = pending.popleft()
             if isinstance(item, Ending):
                 self._finish(flight, t_ns, item)
+                parsed_bytes = PARSE_CHECK_BYTES
             else:
+                parsed_bytes += len(item)
                 flight.unparsed -= 1
                 flight.tally.body(t_ns, item)
                 if not flight.told_first_output and flight.tally.first_output_ns is not None:
                     self._tell_first_output(flight)
-            pieces += 1
-            # Four ordinary pieces take some 15 us: a clock is not read for less.
-            if not pieces & 3 and clock() >= until_ns and len(pending) <= BACKLOG_PIECES:
-                return
+            if parsed_bytes >= PARSE_CHECK_BYTES:
+                parsed_bytes = 0
+                if clock() >= until_ns and len(pending) <= BACKLOG_PIECES:
+                    return
 
     def _tell_first_output(self, flight: Flight) -> None:
         flight.told_first_output = True
