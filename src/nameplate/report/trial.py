@@ -290,7 +290,8 @@ def _gates(result: TrialResult) -> RenderableType:
     rows = []
     for gate in bad:
         # What a gate means when it is broken would be untrue of one that could not be looked at.
-        means = "" if gate.status == "unverified" else f"{MEANING[gate.gate]}: "
+        means = MEANING[gate.gate]
+        means = "" if gate.status == "unverified" or means in gate.detail else f"{means}: "
         rows.append((safe(gate.gate), status(gate.status), safe(means + gate.detail, _REASON_LIMIT)))
     columns = [Column("gate", side="left"), Column("status", side="left"), Column("detail", side="left")]
     return Group(

@@ -27,8 +27,8 @@ def answer(shape: PlateShape, contract: Contract) -> str:
         return f"Not one: a single {shape.shape} request at a time already breaks {held}, in all {trials} trials."
     if status is Status.confirmed:
         return (
-            f"{rated} concurrent {what} hold {held}; {shape.fail_level} do not. Each in all {trials} "
-            "independent trials."
+            f"{rated} concurrent {what} hold {held}; {shape.fail_level} do not "
+            f"({trials} of {trials} independent trials each)."
         )
     if status is Status.noisy and rated is not None:
         return (
