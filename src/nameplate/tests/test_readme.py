@@ -1,0 +1,92 @@
+"""The README is true: its commands run, and its sample is what they print."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+README = ROOT / "README.md"
+
+pytestmark = pytest.mark.skipif(not README.exists(), reason="an installed package has no README beside it")
+
+
+def blocks(language: str) -> list[str]:
+    """Return the README's fenced blocks of one language."""
+    return re.findall(rf"```{language}\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+def nameplate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "nameplate", *arguments], capture_output=True, text=True, cwd=cwd, timeout=300
+    )
+
+
+def test_every_make_target_exists() -> None:
+    """Each `make` command of the README is a target of the Makefile."""
+    named = re.findall(r"\$ make ([a-z-]+)", "".join(blocks("console")))
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert named and set(named) <= set(targets)
+
+
+def test_every_command_and_option_exists(tmp_path: Path) -> None:
+    """Each nameplate command of the README is known, with every option that it shows."""
+    lines = re.findall(r"\$ nameplate (.+)", "".join(blocks("console")))
+    assert lines
+    for line in lines:
+        command, *_ = line.split()
+        shown = nameplate(command, "--help", cwd=tmp_path)
+        assert shown.returncode == 0, shown.stderr
+        for option in re.findall(r"(--[a-z-]+)", line):
+            assert option in shown.stdout, f"{command} has no {option}"
+
+
+def test_the_sample_is_what_the_demo_prints(tmp_path: Path) -> None:
+    """The demo's command, as the Makefile has it, prints the README's answer and table, and its evidence verifies."""
+    (made,) = re.findall(
+        r"\$\(BIN\)/nameplate (capacity .+) --out \$\(DEMO\)", (ROOT / "Makefile").read_text()
+    )
+    words = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', made)]
+    done = nameplate(*words, "--out", "demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    answer, table = blocks("text")
+    assert answer.strip() in done.stdout
+    # The head to the letter, the rows by their level and verdict: prompts are fresh each time, and so are the digits.
+    head = table.splitlines()[:4]
+    assert "\n".join(head) in done.stdout
+    rows = re.findall(r"^ +(\d+) +(\d) .* (pass|fail)$", table, re.MULTILINE)
+    assert len(rows) == 6
+    printed = re.findall(r"^ +(\d+) +(\d) .* (pass|fail)\s*$", done.stdout, re.MULTILINE)
+    assert printed[:6] == rows
+    assert nameplate("verify", "demo", cwd=tmp_path).returncode == 0
+
+
+def test_linked_documents_exist() -> None:
+    """Every document that the README links to is there."""
+    for target in re.findall(r"\]\(([^)#:]+)\)", README.read_text()):
+        assert (ROOT / target).exists(), target
+
+
+def test_the_three_commands_work_on_a_live_server(tmp_path: Path) -> None:
+    """What the README tells a reader to do with their own server works on one: probe, capacity, verify."""
+    from nameplate.sim.process import running
+
+    with running("demo") as server:
+        assert nameplate("probe", server.url, cwd=tmp_path).returncode == 0
+        # The README's shape and promise belong to a larger machine, and its confirmations take minutes.
+        done = nameplate(
+            "capacity", server.url, "--shape", "128/8", "--slo", "ttft p95 < 10s", "--quiet", "0s", "--max", "3",
+            "--requests", "8", "--confirmations", "1", "--out", "runs/first", cwd=tmp_path,
+        )  # fmt: skip
+        assert done.returncode == 3, done.stderr  # open above: even the highest allowed level passes
+        assert nameplate("verify", "runs/first", cwd=tmp_path).returncode == 0
+        assert nameplate("check", "runs/first", server.url, cwd=tmp_path).returncode == 0
+
+
+test_the_three_commands_work_on_a_live_server = pytest.mark.live(
+    test_the_three_commands_work_on_a_live_server
+)
