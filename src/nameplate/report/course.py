@@ -54,10 +54,12 @@ class Course:
 
     def line(self, plan: TrialPlan, result: TrialResult, took_s: float, replayed: bool) -> Text:
         """Take a trial that ended and return the line that stays of it."""
-        text = Text(f"{self.title(plan):<42} ")
+        # What it came to stands last: it alone may be long, and be cut.
+        took = "sealed" if replayed else numbers.rough(took_s)
+        text = Text(f"{self.title(plan):<40} ")
         text.append(f"{result.verdict.status:<12}", style=style_of(result.verdict.status))
+        text.append(f"{took:>8}", style="dim")
         text.append("  " + safe(self._told(result), 300))
-        text.append("  (sealed before)" if replayed else f"  {numbers.rough(took_s)}", style="dim")
         self.done += 1
         if result.verdict.status != "invalid" and plan.role == "confirmation":
             self._valid[plan.shape, plan.concurrency] += 1
