@@ -67,10 +67,10 @@ def _surface(plate: Plate) -> RenderableType:
         Column("rated"),
         Column("operate\nat"),
         Column("prompt tokens\ncounted", rank=4),
-        Column("passes", rank=1),
-        Column(f"{name}\nthere", rank=3, name=f"{name} at the passing level"),
-        Column("fails", rank=1),
-        Column(f"{name}\nthere", rank=2, name=f"{name} at the failing level"),
+        Column("pass", rank=5),
+        Column(f"{name}\npassing", rank=3, name=f"{name} passing"),
+        Column("fail", rank=5),
+        Column(f"{name}\nfailing", rank=2, name=f"{name} failing"),
         Column("status", side="left"),
     ]
     rows: list[Sequence[Cell]] = []

@@ -31,10 +31,10 @@ def answer(shape: PlateShape, contract: Contract) -> str:
             f"({trials} of {trials} independent trials each)."
         )
     if status is Status.noisy and rated is not None:
-        return (
-            f"{_number(rated)} concurrent {what} for certain hold {held}; at {_levels(shape.noisy)} the "
-            f"trials disagree, and noise is not rounded upwards."
-        )
+        noise = f"at {_levels(shape.noisy)} the trials disagree, and noise is not rounded upwards"
+        if rated == 0:
+            return f"Not one {what[:-1]} is certain to hold {held}: {noise}."
+        return f"{rated} concurrent {what} hold {held}; {noise}."
     if status is Status.open_above:
         return f"At least {rated} concurrent {what} hold {held}; no more was tried, so the limit lies above."
     if status is Status.open_below:
@@ -49,10 +49,6 @@ def answer(shape: PlateShape, contract: Contract) -> str:
         Status.interrupted: "the study was interrupted",
     }.get(status, "nothing was confirmed")
     return f"No number for {what} under {held}: {why}."
-
-
-def _number(rated: int) -> str:
-    return "No" if rated == 0 else str(rated)
 
 
 def _levels(levels: Sequence[int]) -> str:
