@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from msgspec import Struct, field
 
@@ -10,14 +11,11 @@ from nameplate.contract.errors import EvidenceError
 from nameplate.evidence import layout
 from nameplate.evidence.frames import Torn, read_frames
 from nameplate.evidence.header import TrialHeader
-from nameplate.evidence.reader import TrialReader
 from nameplate.evidence.records import HEADER, Kind, Record
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
 from nameplate.measure.from_disk import ReadTotals
 from nameplate.measure.rebuild import Exchange, Phases, PromptFacts, rebuilt_from
-from nameplate.verify.ledger import Ledger
-from nameplate.verify.names import Name
 
 # Records compress some 15:1, those of reads that were not kept some 30:1. What expands further is made to.
 EXPANSION_LIMIT = 200
@@ -26,6 +24,7 @@ EXPANSION_FLOOR_BYTES = 64 << 20
 OPEN_LIMIT = 50_000
 # The kernel's clock and ours are tied together to within 0.1 ms; an answer before its request is no such error.
 EARLY_NS = 1_000_000
+MOST_FAULTS = 1000
 
 _READ, _BARE, _LAST = int(Kind.READ), int(Kind.BARE), int(Kind.CONNECT_FAILED)
 _SCHEDULED, _SENT, _BODY_SENT = int(Kind.SCHEDULED), int(Kind.SENT), int(Kind.BODY_SENT)
@@ -34,7 +33,8 @@ _SCHEDULED, _SENT, _BODY_SENT = int(Kind.SCHEDULED), int(Kind.SENT), int(Kind.BO
 class History(Struct):
     """Hold what the raw reads give: rows and timelines by index, and what the records tell beside them.
 
-    `bare` are the requests whose bytes were not kept; their rows hold only what times alone can tell.
+    `bare` are the requests whose bytes were not kept; their rows hold only what times alone can tell. `faults` say
+    what no sound history holds, `torn` what was dropped while reading.
     """
 
     rows: dict[int, RequestRow] = field(default_factory=dict)
@@ -43,6 +43,20 @@ class History(Struct):
     totals: ReadTotals = field(default_factory=ReadTotals)
     records: int = 0
     raw_bytes: int = 0
+    faults: list[str] = field(default_factory=list)
+    torn: list[str] = field(default_factory=list)
+
+    def fault(self, said: str) -> None:
+        """Note a fault; beyond a thousand, the number of them says nothing new."""
+        if len(self.faults) < MOST_FAULTS:
+            self.faults.append(said)
+
+
+class Share(Struct, frozen=True):
+    """Name the requests that one process replays: those with `index % shares == share`."""
+
+    share: int = 0
+    shares: int = 1
 
 
 class _Replayed(Exchange):
@@ -54,26 +68,26 @@ class _Replayed(Exchange):
         self.kept = header.keeping.keeps(index)
 
 
-def replay(
-    reader: TrialReader,
+def replay_share(
+    directory: Path,
     header: TrialHeader,
     prompts: Mapping[int, PromptFacts],
     recorded: Mapping[int, RequestRow],
-    ledger: Ledger,
+    share: Share,
 ) -> History:
-    """Replay all raw reads; faults of the records go to the ledger, and what can be replayed is."""
-    audit = _Audit(header, prompts, recorded, ledger)
+    """Replay one share of the raw reads; what is wrong with them is in the history's faults, and nothing is raised."""
+    audit = _Audit(header, prompts, recorded, share)
     try:
-        for frame in _bounded_frames(reader):
+        for frame in _bounded_frames(directory, audit.history):
             audit.take(frame)
-        audit.finish()
     except EvidenceError as error:
-        ledger.fail(Name.raw_reads, str(error))
+        audit.history.fault(str(error))
+    audit.finish()
     return audit.history
 
 
-def _bounded_frames(reader: TrialReader) -> Iterator[bytes]:
-    for path in layout.parts(reader.directory, layout.READS):
+def _bounded_frames(directory: Path, history: History) -> Iterator[bytes]:
+    for path in layout.parts(directory, layout.READS):
         limit = EXPANSION_FLOOR_BYTES + EXPANSION_LIMIT * path.stat().st_size
         try:
             for frame in read_frames(path):
@@ -84,7 +98,7 @@ def _bounded_frames(reader: TrialReader) -> Iterator[bytes]:
                     )
                 yield frame
         except Torn as torn:
-            reader.torn.append(str(torn))
+            history.torn.append(str(torn))
 
 
 class _Audit:
@@ -93,14 +107,14 @@ class _Audit:
         header: TrialHeader,
         prompts: Mapping[int, PromptFacts],
         recorded: Mapping[int, RequestRow],
-        ledger: Ledger,
+        share: Share,
     ) -> None:
         self.history = History()
+        self._share = share
         self._header = header
         self._phases = Phases(header.plan)
         self._prompts = prompts
         self._recorded = recorded
-        self._ledger = ledger
         self._open: dict[int, _Replayed] = {}
         self._strays: set[int] = set()
         first = header.plan.warmup
@@ -113,6 +127,7 @@ class _Audit:
         doubt_append = history.totals.arrival_doubt_ns.append
         unpack_from, head = HEADER.unpack_from, HEADER.size
         at, end = 0, len(frame)
+        share, shares = self._share.share, self._share.shares
         count = user_stamped = t_ns = 0
         while at < end:
             if at + head > end:
@@ -120,6 +135,11 @@ class _Audit:
             kind, request, t_ns, delay_ns, since_ns, size = unpack_from(frame, at)
             at += head
             count += 1
+            if request % shares != share:
+                # Another process's; only its length matters here.
+                if kind != _BARE:
+                    at += size
+                continue
             exchange = opened.get(request)
             if kind == _READ:
                 stop = at + size
@@ -161,6 +181,8 @@ class _Audit:
                 payload = frame[at : at + size]
                 at += size
             self._other(Record(kind, request, t_ns, delay_ns, since_ns, size, payload), exchange)
+        if at > end:
+            raise EvidenceError(f"{layout.READS}: a record's payload is cut")
         history.records += count
         history.raw_bytes += end
         history.totals.user_stamped += user_stamped
@@ -217,9 +239,8 @@ class _Audit:
             totals.arrival_doubt_ns.append(record.since_empty_ns)
             totals.user_stamped += record.delay_ns < 0
         if exchange.kept and exchange.whole:
-            self._ledger.fail(
-                Name.raw_reads,
-                f"bytes of request {record.request} are missing, and the header says that they are kept",
+            self.history.fault(
+                f"bytes of request {record.request} are missing, and the header says that they are kept"
             )
 
     def _close(self, exchange: _Replayed) -> None:
@@ -247,7 +268,7 @@ class _Audit:
                     where = "a second time"
             except KeyError:
                 where = "which the plan does not have"
-        self._ledger.fail(Name.raw_reads, f"a record {name} of request {request} {where}")
+        self.history.fault(f"a record {name} of request {request} {where}")
 
     def _implausible(self, request: int, t_ns: int, exchange: _Replayed, arrival_ns: int, size: int) -> None:
         if t_ns < exchange.last_ns:
@@ -258,4 +279,4 @@ class _Audit:
             why = "arrived before the request was sent"
         else:
             why = "has a negative delay"
-        self._ledger.fail(Name.raw_reads, f"a record of request {request} {why}")
+        self.history.fault(f"a record of request {request} {why}")

@@ -22,10 +22,11 @@ from nameplate.verify import rows as row_checks
 from nameplate.verify.check import Counts, Report
 from nameplate.verify.files import check_manifest, decoded, require_listed, trial_files_safe
 from nameplate.verify.header import implausible
-from nameplate.verify.history import History, replay
+from nameplate.verify.history import History
 from nameplate.verify.ledger import Ledger
 from nameplate.verify.names import GATES, INTEGRITY, VERDICT, Name
 from nameplate.verify.published import check_result
+from nameplate.verify.shares import replay
 
 UNFINISHED = "no manifest: the trial is unfinished, and nothing seals what is here"
 _REQUIRED = (layout.HEADER, layout.JOURNAL, layout.RESULT)
@@ -98,7 +99,10 @@ def _recompute(
 ) -> _Recomputed:
     rows = row_checks.by_index(recorded, ledger)
     bodies = prompt_checks.read_bodies(reader, header, ledger)
-    history = replay(reader, header, bodies.facts, rows, ledger)
+    history = replay(reader.directory, header, bodies.facts, rows)
+    reader.torn += history.torn
+    for fault in history.faults:
+        ledger.fail(Name.raw_reads, fault)
     if history.bare:
         ledger.unverified(Name.raw_reads, row_checks.unkept(history))
     ledger.close(
