@@ -111,6 +111,7 @@ def evidence_options(command: F) -> F:
             "--connections", type=click.Choice(["reuse", "new"]), default="reuse", show_default=True,
             help="Reuse connections, or open a new one for each request.",
         ),
+        click.option("--ordinary-scheduling", is_flag=True, help="Do not ask for real-time scheduling of the load."),
         click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to standard output."),
         click.option("--quiet-terminal", is_flag=True, help="No progress on standard error."),
     )(command)  # fmt: skip

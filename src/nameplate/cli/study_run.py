@@ -165,6 +165,7 @@ def _conditions(
                 dataset=dataset,
                 workers=options["workers"],
                 new_connections=options["connections"] == "new",
+                raise_scheduling=not options["ordinary_scheduling"],
             ),
             target,
         )

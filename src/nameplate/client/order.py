@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from nameplate.client.standing import Scheduling
 from nameplate.contract.deadlines import Deadlines
 from nameplate.contract.target import Credentials, Target
 from nameplate.evidence.header import Keeping
@@ -25,7 +26,8 @@ class LoadOrder(Struct, frozen=True, kw_only=True):
 
     `asks[i]` describes the body at index i of the prompt store. With several workers, worker `worker` of
     `workers` serves the slots s with s % workers == worker, and all take indices from the counter at
-    `counter_path`. `new_connections` opens a fresh connection for every request.
+    `counter_path`. `new_connections` opens a fresh connection for every request. With
+    `raise_scheduling` the processes ask for real-time scheduling (`standing`).
     """
 
     target: Target
@@ -37,6 +39,7 @@ class LoadOrder(Struct, frozen=True, kw_only=True):
     prompts_path: str
     keeping: Keeping
     new_connections: bool = False
+    raise_scheduling: bool = True
     worker: int = 0
     workers: int = 1
     counter_path: str | None = None
@@ -61,7 +64,8 @@ class Progress(Struct, frozen=True, kw_only=True):
 class Finished(Struct, frozen=True, kw_only=True):
     """Close a load's reports: `failure` says why it ended early through a fault of this machine, or is None.
 
-    `cpu_s` is the process's whole CPU time, `startup_cpu_s` what of it went before the load began.
+    `cpu_s` is the process's whole CPU time, `startup_cpu_s` what of it went before the load began. `major_faults`
+    counts how often it had to wait for the disk to get its own code or data back.
     """
 
     cancelled: bool
@@ -70,3 +74,6 @@ class Finished(Struct, frozen=True, kw_only=True):
     cpu_s: float = 0.0
     startup_cpu_s: float = 0.0
     peak_memory_bytes: int = 0
+    major_faults: int = 0
+    memory_locked: bool = False
+    scheduling: Scheduling = "normal"

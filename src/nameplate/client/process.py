@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from nameplate.client.order import Finished, LoadOrder, Progress
-from nameplate.contract.errors import ClientError, NameplateError, ServerError
+from nameplate.contract.errors import CallerError, ClientError, NameplateError, ServerError
 
 Command = Literal["stop", "cancel"]
 Steer = Callable[[Progress], Command | None]
@@ -35,16 +36,25 @@ class LoadProcess:
     """Hold one running load process; as a context manager it leaves none behind."""
 
     def __init__(self, order: LoadOrder) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "nameplate.client.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
+        # The terminal's interrupt must not reach a child that has not yet come as far as to ignore it: a blocked
+        # signal stays blocked in the child.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "nameplate.client.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         self.last_word: _LastWord | None = None
         self._buffer = bytearray()
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(msgspec.json.encode(order) + b"\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(msgspec.json.encode(order) + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # It died at once; the end of its output says so.
 
     @property
     def output(self) -> int:
@@ -59,6 +69,12 @@ class LoadProcess:
             self.process.stdin.flush()
         except BrokenPipeError:
             pass
+
+    @property
+    def broke_off(self) -> bool:
+        """Say whether the process ended before its load did, through a fault."""
+        word = self.last_word
+        return word is not None and (word.finished is None or word.finished.failure is not None)
 
     def reports(self) -> list[Progress]:
         """Read what it has said; sets `last_word` at the end of its output."""
@@ -81,17 +97,25 @@ class LoadProcess:
                 self.last_word = msgspec.json.decode(line, type=_LastWord)
         return reports
 
-    def close(self) -> None:
-        """Close the pipe, wait, and end the process if it does not end by itself."""
-        assert self.process.stdin is not None and self.process.stdout is not None
+    def hang_up(self) -> None:
+        """Close the pipe to the process: it cancels its load, writes what it holds, and ends."""
+        assert self.process.stdin is not None
         try:
             self.process.stdin.close()
         except BrokenPipeError:
             pass
+
+    def close(self) -> None:
+        """Hang up, wait, and end the process if it does not end by itself within `REAP_S`."""
+        assert self.process.stdout is not None
+        self.hang_up()
+        deadline = time.monotonic() + REAP_S
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.output, selectors.EVENT_READ)
+            while (left_s := deadline - time.monotonic()) > 0:
+                if selector.select(left_s) and not os.read(self.output, 1 << 20):
+                    break
         try:
-            deadline = time.monotonic() + REAP_S
-            while time.monotonic() < deadline and os.read(self.output, 1 << 20):
-                pass
             self.process.wait(max(0.1, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             self.process.kill()
@@ -117,6 +141,8 @@ def carry(order: LoadOrder, steer: Steer) -> Finished:
         _relay(processes, steer)
     finally:
         for process in processes:
+            process.hang_up()
+        for process in processes:
             process.close()
         counter.unlink(missing_ok=True)
     return _combine([process.last_word for process in processes])
@@ -138,6 +164,10 @@ def _relay(processes: list[LoadProcess], steer: Steer) -> None:
                             one.tell(command)
                 if process.process.returncode is not None:
                     selector.unregister(process.output)
+                    if process.broke_off:
+                        # The others would wait for it, or carry a load that is not what was asked for.
+                        for one in processes:
+                            one.tell("cancel")
 
 
 def _sum(report: Progress, others: list[Progress]) -> Progress:
@@ -165,10 +195,16 @@ def _combine(words: list[_LastWord | None]) -> Finished:
         failure=next((one.failure for one in finished if one.failure), None),
         reads=sum(one.reads for one in finished),
         cpu_s=sum(one.cpu_s for one in finished),
+        startup_cpu_s=sum(one.startup_cpu_s for one in finished),
+        major_faults=sum(one.major_faults for one in finished),
+        memory_locked=all(one.memory_locked for one in finished),
+        scheduling=finished[0].scheduling,
         peak_memory_bytes=sum(one.peak_memory_bytes for one in finished),
     )
 
 
 def _error(word: _LastWord) -> NameplateError:
-    kind = ServerError if word.exit_code == ServerError.exit_code else ClientError
+    kind = {ServerError.exit_code: ServerError, CallerError.exit_code: CallerError}.get(
+        word.exit_code, ClientError
+    )
     return kind(word.error or "", hint=word.hint)

@@ -23,6 +23,7 @@ from nameplate.client.load import Load
 from nameplate.client.loop import Loop
 from nameplate.client.order import Finished, LoadOrder
 from nameplate.client.recorder import Recorder
+from nameplate.client.standing import lock_memory, raise_scheduling
 from nameplate.contract.errors import ClientError, NameplateError, ServerError
 from nameplate.evidence.writer import EvidenceWriter
 from nameplate.prompts.store import PromptStore
@@ -37,7 +38,9 @@ SWITCH_INTERVAL_S = 0.0005
 class Worker:
     """Tie one load to its pipes and its files."""
 
-    def __init__(self, order: LoadOrder) -> None:
+    def __init__(self, order: LoadOrder, commands: bytes = b"") -> None:
+        # First of all, so that the writer's thread has the same standing: it shares the interpreter's lock.
+        self._scheduling = raise_scheduling() if order.raise_scheduling else "normal"
         suffix = "" if order.workers == 1 else f".{order.worker}"
         self._writer = EvidenceWriter(Path(order.directory), suffix)
         self._recorder = Recorder(self._writer.put, order.keeping)
@@ -46,7 +49,7 @@ class Worker:
         store = PromptStore.open(Path(order.prompts_path))
         self._loop = Loop(order, self._load, Bodies(store, order.target, order.credentials), self._keep_house)
         self._encode = msgspec.json.Encoder().encode
-        self._commands = b""
+        self._commands = commands
         self._unreported = b""
         self._reported_ns = self._flushed_ns = time.monotonic_ns()
         os.set_blocking(0, False)
@@ -54,8 +57,8 @@ class Worker:
 
     def run(self) -> Finished:
         """Run the load to its end and close its files."""
-        failure: str | None = None
         startup_cpu_s = time.process_time()
+        locked = lock_memory()
         gc.collect()
         gc.freeze()
         gc.disable()
@@ -64,7 +67,7 @@ class Worker:
         finally:
             self._recorder.flush()
             self._writer.close()
-        failure = self._writer.failure
+        failure = self._writer.failure or self._loop.failure
         usage = resource.getrusage(resource.RUSAGE_SELF)
         self._report(time.monotonic_ns(), last=True)
         return Finished(
@@ -73,6 +76,9 @@ class Worker:
             reads=self._load.reads,
             cpu_s=usage.ru_utime + usage.ru_stime,
             startup_cpu_s=startup_cpu_s,
+            major_faults=usage.ru_majflt,
+            memory_locked=locked,
+            scheduling=self._scheduling,
             peak_memory_bytes=usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
         )
 
@@ -81,7 +87,7 @@ class Worker:
         if now_ns - self._flushed_ns >= FLUSH_EVERY_NS:
             self._flushed_ns = now_ns
             self._recorder.flush()
-        if self._writer.failure is not None and not self._load.stopping:
+        if (self._writer.failure or self._loop.failure) and not self._load.stopping:
             self._loop.cancel()
         if now_ns - self._reported_ns >= REPORT_EVERY_NS:
             self._reported_ns = now_ns
@@ -90,13 +96,12 @@ class Worker:
     def _obey(self) -> None:
         try:
             data = os.read(0, 4096)
-        except BlockingIOError:
-            return
-        if not data:
-            if not self._load.cancelled:
+            if not data:
                 self._loop.cancel()
-            return
-        self._commands += data
+                return
+            self._commands += data
+        except BlockingIOError:
+            pass
         *lines, self._commands = self._commands.split(b"\n")
         for line in lines:
             if line == b"stop":
@@ -119,18 +124,21 @@ class Worker:
 
 def main() -> int:
     """Run one order; the exit status is the error tree's, the last line of output says why."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for ignored in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_IGN)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    line = bytearray()
-    while not line.endswith(b"\n"):
+    given = bytearray()
+    while b"\n" not in given[-(1 << 16) :]:
         data = os.read(0, 1 << 16)
         if not data:
             return 0
-        line += data
+        given += data
+    # Commands may follow the order at once.
+    line, _, commands = bytes(given).partition(b"\n")
     try:
         raise_descriptor_limit()
-        order = msgspec.json.decode(bytes(line), type=LoadOrder)
-        finished = Worker(order).run()
+        order = msgspec.json.decode(line, type=LoadOrder)
+        finished = Worker(order, commands).run()
     except NameplateError as error:
         _last_word({"error": error.what, "hint": error.hint, "exit_code": error.exit_code})
         return error.exit_code

@@ -61,6 +61,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
     dataset: Dataset | None = None
     workers: int = 1
     new_connections: bool = False
+    raise_scheduling: bool = True
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -235,6 +236,7 @@ def _prepared(
         watch=conditions.watch,
         workers=conditions.workers,
         new_connections=conditions.new_connections,
+        raise_scheduling=conditions.raise_scheduling,
     )
     return Prepared(
         archive=archive, journal=journal, site=site, contract=contract, setup=setup, corpora=corpora

@@ -61,6 +61,7 @@ class TrialSetup(Struct, frozen=True, kw_only=True):
     watch: Watch
     workers: int = 1
     new_connections: bool = False
+    raise_scheduling: bool = True
 
 
 def run_trial(setup: TrialSetup, plan: TrialPlan, corpus: Corpus, directory: Path) -> TrialResult:
@@ -189,6 +190,7 @@ class _Trial:
             prompts_path=str(self._directory / layout.PROMPTS),
             keeping=setup.keeping,
             new_connections=setup.new_connections,
+            raise_scheduling=setup.raise_scheduling,
             workers=setup.workers,
         )
 
