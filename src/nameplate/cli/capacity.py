@@ -47,9 +47,12 @@ def command(target: str | None, **options: Any) -> int:
     from nameplate.report.capacity import capacity_summary
     from nameplate.report.console import answers
 
-    plate, directory, again = study_run.run_capacity(target, options, tuple(sys.argv[1:]))
+    found, directory = study_run.run_capacity(target, options, tuple(sys.argv[1:]))
     if options["as_json"]:
-        print_json(plate)
+        print_json(found.plate)
     else:
-        answers().print(capacity_summary(plate, directory, again))
-    return plate.exit_code
+        again = study_run.repeating(tuple(sys.argv[1:]))
+        answers().print(
+            capacity_summary(found.plate, directory, again, record=found.record, results=found.results)
+        )
+    return found.plate.exit_code

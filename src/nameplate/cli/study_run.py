@@ -26,16 +26,16 @@ from nameplate.cli.request import (
     read_keeping,
     redacted_command,
 )
+from nameplate.contract.contract import Contract
 from nameplate.contract.errors import CallerError
 from nameplate.contract.quantity import parse_duration_ns
 from nameplate.contract.rules import Rules
 from nameplate.contract.target import Target
-from nameplate.measure.plate import Plate
 from nameplate.measure.result import TrialResult
 from nameplate.prompts.dataset import Dataset
 from nameplate.report.live import LiveView, QuietView
 from nameplate.studies.archive import StudyArchive
-from nameplate.studies.conduct import Conditions, conduct, level_warning, prepare, prepare_again
+from nameplate.studies.conduct import Conditions, Conducted, conduct, level_warning, prepare, prepare_again
 from nameplate.studies.single import single_plan
 from nameplate.trial.ground import Ground
 from nameplate.trial.interruption import Interruption
@@ -60,16 +60,17 @@ def run_single(
     contract = read_contract(address, options, [options["shape"]], options["slos"], rules)
     require_descriptors(concurrency, options["workers"])
     directory = options["out"] or default_directory("trial")
-    with _conditions(address, options, arguments, expected_trials=1) as (conditions, target):
+    with _conditions(address, options, arguments, contract, expected_trials=1) as (conditions, target):
         archive = StudyArchive.create(directory)
         prepared = prepare(conditions, structs.replace(contract, target=target), archive)
         warned = level_warning(prepared.site, concurrency)
         if warned:
-            conditions.tell(f"note: {warned}")
+            conditions.watch.tell(f"note: {warned}")
         shape = prepared.contract.shapes[0]
         plan = single_plan(prepared.contract, shape, concurrency, options["requests"])
         try:
             result = run_trial(prepared.setup, plan, prepared.corpora[shape], archive.trial(plan.key))
+            conditions.watch.finished(plan, result)
         finally:
             prepared.journal.close()
             archive.seal()
@@ -78,11 +79,10 @@ def run_single(
 
 def run_capacity(
     text: str | None, options: dict[str, Any], arguments: tuple[str, ...]
-) -> tuple[Plate, Path, str]:
-    """Run a capacity study, or go on with one; return its plate, its directory and the command that repeats it."""
-    again = shlex.join(redacted_command(arguments))
+) -> tuple[Conducted, Path]:
+    """Run a capacity study, or go on with one; return what it found and its directory."""
     if options["resume"] is not None:
-        return (*_resume(text, options, arguments), again)
+        return _resume(text, options, arguments)
     if text is None:
         raise CallerError("TARGET is missing.", hint="Give the server's URL, or sim:demo.")
     if not options["shapes"] or not options["slos"]:
@@ -98,15 +98,26 @@ def run_capacity(
     expectations = read_expectations(options["expect"], contract.shapes)
     require_descriptors(rules.min_concurrency, options["workers"])
     directory = options["out"] or default_directory("capacity")
-    expected = _EXPECTED_TRIALS * len(contract.shapes)
-    with _conditions(address, options, arguments, expected) as (conditions, target):
+    with _conditions(address, options, arguments, contract) as (conditions, target):
         archive = StudyArchive.create(directory)
         prepared = prepare(conditions, structs.replace(contract, target=target), archive)
-        plate = conduct(prepared, expectations=expectations)
-    return plate, directory, again
+        return conduct(prepared, expectations=expectations), directory
 
 
-def _resume(text: str | None, options: dict[str, Any], arguments: tuple[str, ...]) -> tuple[Plate, Path]:
+def repeating(arguments: tuple[str, ...]) -> str:
+    """Return the command that repeats a study: the same, but for the directory, which is taken now."""
+    words = list(redacted_command(arguments))
+    for at, word in enumerate(words):
+        if word == "--out":
+            del words[at : at + 2]
+            break
+        if word.startswith("--out="):
+            del words[at]
+            break
+    return shlex.join(words)
+
+
+def _resume(text: str | None, options: dict[str, Any], arguments: tuple[str, ...]) -> tuple[Conducted, Path]:
     archive = StudyArchive.open(options["resume"])
     contract = archive.contract()
     stored = contract.target
@@ -122,17 +133,18 @@ def _resume(text: str | None, options: dict[str, Any], arguments: tuple[str, ...
         )
     left = archive.reopen()
     expectations = read_expectations(options["expect"], contract.shapes)
-    with _conditions(address, options, arguments, _EXPECTED_TRIALS * len(contract.shapes)) as (
-        conditions,
-        _target,
-    ):
+    with _conditions(address, options, arguments, contract) as (conditions, _target):
         prepared = prepare_again(conditions, archive)
         return conduct(prepared, expectations=expectations, left=left), archive.directory
 
 
 @contextmanager
 def _conditions(
-    address: Address, options: Options, arguments: tuple[str, ...], expected_trials: int
+    address: Address,
+    options: Options,
+    arguments: tuple[str, ...],
+    contract: Contract,
+    expected_trials: int | None = None,
 ) -> Iterator[tuple[Conditions, Target]]:
     credentials = read_credentials(options)
     log, given = read_facts(options)
@@ -143,7 +155,8 @@ def _conditions(
     )
     interruption = Interruption()
     silent = options["quiet_terminal"] or (options["as_json"] and not sys.stderr.isatty())
-    view = QuietView() if silent else LiveView(expected_trials=expected_trials)
+    expected = expected_trials or _EXPECTED_TRIALS * len(contract.shapes)
+    view = QuietView() if silent else LiveView(contract=contract, expected_trials=expected)
     ground: Ground
     with view, interruption.handling(), open_ground(address, credentials) as (ground, target):
         notice = proxy_notice()
@@ -158,7 +171,6 @@ def _conditions(
                 client_host=client_host(),
                 interruption=interruption,
                 watch=view,
-                tell=view.tell,
                 log=log,
                 given=given,
                 tokenizer=options["tokenizer"],

@@ -64,6 +64,13 @@ class StudyArchive:
             )
         return cls(directory)
 
+    def discard(self) -> None:
+        """Remove a study that has no contract yet."""
+        if not (self.directory / CONTRACT).exists():
+            (self.directory / layout.JOURNAL).unlink(missing_ok=True)
+            (self.directory / TRIALS).rmdir()
+            self.directory.rmdir()
+
     def journal(self) -> Journal:
         return Journal(self.directory / layout.JOURNAL)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct, structs
 
 from nameplate import __version__
 from nameplate.contract.contract import Contract
-from nameplate.contract.errors import CallerError
+from nameplate.contract.errors import CallerError, NameplateError
 from nameplate.contract.identity import Fact, Identity
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.shape import Shape
@@ -20,7 +20,7 @@ from nameplate.evidence.journal import Journal
 from nameplate.measure.plate import Plate
 from nameplate.measure.plate_builder import build_plate
 from nameplate.measure.result import TrialResult
-from nameplate.measure.study_record import study_record
+from nameplate.measure.study_record import StudyRecord, study_record
 from nameplate.prompts.dataset import Dataset
 from nameplate.studies.archive import StudyArchive
 from nameplate.studies.capacity import study
@@ -41,8 +41,6 @@ from nameplate.trial.site import (
 from nameplate.verdict.expectation import Expectation
 from nameplate.verdict.shape import Decision, ShapeVerdict
 
-Tell = Callable[[str], None]
-
 
 class Conditions(Struct, frozen=True, kw_only=True):
     """Hold what surrounds a study and is not part of its contract."""
@@ -54,7 +52,6 @@ class Conditions(Struct, frozen=True, kw_only=True):
     client_host: dict[str, str | int]
     interruption: Interruption
     watch: Watch
-    tell: Tell
     log: Mapping[str, Fact] = {}
     given: Mapping[str, Fact] = {}
     tokenizer: Path | None = None
@@ -75,13 +72,27 @@ class Prepared(Struct, frozen=True, kw_only=True):
     corpora: Mapping[Shape, Corpus]
 
 
+class Conducted(Struct, frozen=True):
+    """Hold a study that ended: its plate, its record, and its trials' results in order."""
+
+    plate: Plate
+    record: StudyRecord
+    results: tuple[TrialResult, ...]
+
+
 def prepare(conditions: Conditions, wanted: Contract, archive: StudyArchive) -> Prepared:
     """Survey the server, refuse what cannot be measured, and freeze the contract; all before any load."""
     journal = archive.journal()
-    site = _survey(conditions, wanted.target, wanted, wanted.nonce, journal)
-    contract = structs.replace(wanted, target=site.target)
-    for shape in contract.shapes:
-        require_context(site.report.identity, shape)
+    try:
+        site = _survey(conditions, wanted.target, wanted, wanted.nonce, journal)
+        contract = structs.replace(wanted, target=site.target)
+        for shape in contract.shapes:
+            require_context(site.report.identity, shape)
+    except NameplateError:
+        # Nothing was measured: an empty directory would only stand in the way of the next try.
+        journal.close()
+        archive.discard()
+        raise
     archive.write_contract(contract)
     corpora = {shape: _corpus(conditions, site, contract, shape, journal) for shape in contract.shapes}
     return _prepared(conditions, archive, journal, site, contract, corpora)
@@ -116,9 +127,8 @@ def conduct(
     *,
     expectations: Mapping[Shape, Expectation] | None = None,
     left: Leftover | None = None,
-    on_trial: Callable[[TrialPlan, TrialResult, bool], None] | None = None,
-) -> Plate:
-    """Run the study to its end and return its plate; record and plate are on disk before this returns.
+) -> Conducted:
+    """Run the study to its end and return what it found; record and plate are on disk before this returns.
 
     Interruptions and a lost server end the study with a status of its own; they do not raise.
     """
@@ -127,26 +137,25 @@ def conduct(
     results: list[TrialResult] = []
     spoiled = left.spoiled if left else frozenset()
 
-    def record(verdicts: tuple[ShapeVerdict, ...], finished: bool) -> None:
-        archive.write_record(
-            study_record(
-                contract,
-                results,
-                decisions,
-                verdicts,
-                expectations=expectations,
-                spoiled=spoiled,
-                finished=finished,
-                command=prepared.setup.command,
-                tool_version=__version__,
-            )
+    def record(verdicts: tuple[ShapeVerdict, ...], finished: bool) -> StudyRecord:
+        written = study_record(
+            contract,
+            results,
+            decisions,
+            verdicts,
+            expectations=expectations,
+            spoiled=spoiled,
+            finished=finished,
+            command=prepared.setup.command,
+            tool_version=__version__,
         )
+        archive.write_record(written)
+        return written
 
     def finished_trial(plan: TrialPlan, result: TrialResult, replayed: bool) -> None:
         results.append(result)
         record((), False)
-        if on_trial is not None:
-            on_trial(plan, result, replayed)
+        prepared.setup.watch.finished(plan, result, replayed)
 
     def execute(plan: TrialPlan) -> TrialResult:
         corpus = prepared.corpora[plan.shape]
@@ -159,7 +168,7 @@ def conduct(
         spoiled=spoiled,
         on_trial=finished_trial,
     )
-    record(verdicts, True)
+    final = record(verdicts, True)
     prepared.journal.close()
     digest = archive.seal()
     plate = build_plate(
@@ -171,7 +180,7 @@ def conduct(
         tool_version=__version__,
     )
     archive.write_plate(plate)
-    return plate
+    return Conducted(plate, final, tuple(results))
 
 
 def _identity(results: list[TrialResult], site: Site) -> Identity:
@@ -184,14 +193,14 @@ def _survey(conditions: Conditions, target: Target, contract: Contract, nonce: s
     def note(what: str, **detail: object) -> None:
         journal.note(clock.now_ns(), what, **detail)
 
-    conditions.tell("probing the server")
+    conditions.watch.tell("probing the server")
     site = survey(
         conditions.ground, target, contract.sampling, nonce, note, log=conditions.log, given=conditions.given
     )
     require_contract_fields(site.report, contract.sampling)
     require_flush(site.report, contract.cache)
     for conflict in site.report.conflicts:
-        conditions.tell(f"warning: {conflict}")
+        conditions.watch.tell(f"warning: {conflict}")
     return site
 
 
@@ -204,7 +213,7 @@ def _corpus(
     calibration_nonce: str | None = None,
 ) -> Corpus:
     clock = conditions.ground.clock
-    conditions.tell(f"calibrating prompts of {shape.input_tokens} tokens")
+    conditions.watch.tell(f"calibrating prompts of {shape.input_tokens} tokens")
     return build_corpus(
         site,
         shape,

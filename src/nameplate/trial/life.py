@@ -35,7 +35,15 @@ IDLE_LIMIT_NS = 120 * 10**9
 
 
 class Watch(Protocol):
-    """See what a trial does, for a person's eyes."""
+    """See what a study and its trials do, for a person's eyes."""
+
+    def tell(self, text: str) -> None:
+        """Take a sentence that stands for itself."""
+        ...
+
+    def finished(self, plan: TrialPlan, result: TrialResult, replayed: bool = False) -> None:
+        """Take a trial's result; `replayed` says that it was sealed before and not run again."""
+        ...
 
     def step(self, plan: TrialPlan, what: str) -> None:
         """Take what the trial is doing now, in a few words."""

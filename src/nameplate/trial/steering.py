@@ -47,6 +47,9 @@ class Steering:
         return None
 
     def _cannot_pass(self, progress: Progress) -> bool:
+        # Bounds rise by what is new and while a first output is awaited; most reports of a decode phase bring neither.
+        if not (progress.rows or progress.first_outputs or progress.waiting_since):
+            return False
         bounds = dict(lower_bounds(self._contract.slos, self._rows, progress.t_ns))
         if "ttft" in bounds:
             ended = {row.index for row in self._rows}

@@ -47,6 +47,10 @@ SMALL = {
 class Unwatched:
     """Watch nothing."""
 
+    def tell(self, *_: object) -> None: ...
+
+    def finished(self, *_: object, **__: object) -> None: ...
+
     def step(self, plan: object, what: str) -> None: ...
 
     def progress(self, *_: object) -> None: ...
@@ -64,8 +68,9 @@ def make_trial(
     faults: FaultPlan | None = None,
     **plan: Any,
 ) -> None:
-    """Run and seal one trial against the built-in engine in simulated time."""
-    ground = VirtualGround(App(DEMO, faults=faults))
+    """Run and seal one trial against the built-in engine in simulated time; `faults` begin with the trial."""
+    app = App(DEMO)
+    ground = VirtualGround(app)
     site = survey(ground, Target("http", "sim", 80), Sampling(), "nonce", _unnoted)
     wanted = Shape.parse(shape)
     contract = Contract(site.target, (wanted,), (Slo.parse(slo),), "nonce")
@@ -80,6 +85,9 @@ def make_trial(
         watch=Unwatched(),
     )
     corpus = build_corpus(site, wanted, contract.cache, "nonce", _unnoted)
+    if faults is not None:
+        # Only now: a probe that meets them would refuse to measure.
+        app._faults = faults
     run_trial(
         setup, TrialPlan("t", "single", wanted, concurrency, requests, warmup, **plan), corpus, directory
     )
@@ -102,7 +110,6 @@ def make_study(directory: Path, *, keeping: Keeping | None = None, **rules: Any)
         client_host={},
         interruption=Interruption(),
         watch=Unwatched(),
-        tell=_unnoted,
     )
     conduct(prepare(conditions, wanted, StudyArchive.create(directory)))
 
