@@ -15,7 +15,7 @@ MOST_CONCURRENT = 65_536
 
 def implausible(header: TrialHeader) -> str | None:
     """Say what no header of a trial says, or None."""
-    return _plan(header.plan) or contract_implausible(header.contract) or _keeping(header)
+    return _plan(header.plan) or contract_implausible(header.contract) or _rest(header)
 
 
 def contract_implausible(contract: Contract) -> str | None:
@@ -45,9 +45,11 @@ def _slo(slo: Slo) -> str | None:
     return None if sound else f"an SLO of {slo.metric} has no sound percentile or limit"
 
 
-def _keeping(header: TrialHeader) -> str | None:
+def _rest(header: TrialHeader) -> str | None:
     if header.keeping.sample_every < 1:
         return f"one raw read in {_short(header.keeping.sample_every)} cannot be kept"
+    if not all(0 <= t < 1 << 63 for t in (header.started.monotonic_ns, header.started.wall_ns)):
+        return "the clocks' times are out of range"
     return None
 
 

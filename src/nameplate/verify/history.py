@@ -25,6 +25,8 @@ OPEN_LIMIT = 50_000
 # The kernel's clock and ours are tied together to within 0.1 ms; an answer before its request is no such error.
 EARLY_NS = 1_000_000
 MOST_FAULTS = 1000
+# No record of ours is ever misplaced; after this many the rest is not worth anybody's time.
+MOST_MISPLACED = 10_000
 
 _READ, _BARE, _LAST = int(Kind.READ), int(Kind.BARE), int(Kind.CONNECT_FAILED)
 _SCHEDULED, _SENT, _BODY_SENT = int(Kind.SCHEDULED), int(Kind.SENT), int(Kind.BODY_SENT)
@@ -117,6 +119,7 @@ class _Audit:
         self._recorded = recorded
         self._open: dict[int, _Replayed] = {}
         self._strays: set[int] = set()
+        self._misplaced_records = 0
         first = header.plan.warmup
         self._measured = range(first, first + header.plan.requests)
 
@@ -253,10 +256,12 @@ class _Audit:
 
     def _misplaced(self, request: int, kind: int) -> None:
         """Say once a request that a record of it stands where none can."""
+        self._misplaced_records += 1
+        if self._misplaced_records > MOST_MISPLACED:
+            raise EvidenceError(f"{layout.READS}: more than {MOST_MISPLACED} records stand where none can")
         if request in self._strays:
             return
-        if len(self._strays) < OPEN_LIMIT:
-            self._strays.add(request)
+        self._strays.add(request)
         name = Kind(kind).name
         if request in self.history.rows:
             where = "a second time" if kind == _SCHEDULED else "after its end"

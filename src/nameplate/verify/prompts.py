@@ -14,7 +14,7 @@ from nameplate.evidence.header import TrialHeader
 from nameplate.evidence.journal import JournalEntry
 from nameplate.evidence.reader import TrialReader
 from nameplate.evidence.rows import RequestRow
-from nameplate.measure.from_disk import prefix_of, prompt_facts
+from nameplate.measure.from_disk import prompt_facts
 from nameplate.measure.rebuild import Phases, PromptFacts
 from nameplate.prompts.body import BodyOptions, build_body, prompt_hashes, user_text_of
 from nameplate.prompts.store import PromptStore
@@ -34,7 +34,7 @@ class Bodies(Struct):
     departures: list[str] = field(default_factory=list)
 
 
-def read_bodies(reader: TrialReader, header: TrialHeader, ledger: Ledger) -> Bodies:
+def read_bodies(reader: TrialReader, header: TrialHeader, prefix: str, ledger: Ledger) -> Bodies:
     """Read every kept body once; damage goes to the ledger."""
     path = reader.path(layout.PROMPTS)
     if not path.exists():
@@ -43,7 +43,6 @@ def read_bodies(reader: TrialReader, header: TrialHeader, ledger: Ledger) -> Bod
         return Bodies()
     bodies = Bodies(kept=True)
     try:
-        prefix = prefix_of(header)
         with PromptStore.open(path) as store:
             if store.torn:
                 ledger.fail(Name.files, f"{layout.PROMPTS}: {store.torn}")
@@ -127,6 +126,7 @@ def check_bodies(bodies: Bodies, rows: Mapping[int, RequestRow], ledger: Ledger)
 
 def check_disjoint(
     header: TrialHeader,
+    prefix: str,
     rows: Sequence[RequestRow],
     journal: Iterable[JournalEntry],
     bodies: Bodies,
@@ -137,7 +137,7 @@ def check_disjoint(
     name = Name.prompts_disjoint
     contract = header.contract
     found = repeated(rows, heads_differ=contract.cache.cold and contract.dataset is None)
-    asked = hashes_of_journal(journal, prefix_of(header))
+    asked = hashes_of_journal(journal, prefix)
     found += [
         f"request {row.index} repeats a prompt of the probe or the calibration"
         for row in rows

@@ -52,11 +52,8 @@ _PARTS = (Name.totals, Name.concurrency, Name.identity, Name.published_numbers)
 _WORST = ("invalid", "fail", "inconclusive", "unverified", "pass")
 
 
-def check_result(recorded: Any, recomputed: TrialResult, ledger: Ledger) -> None:
+def check_result(recorded: dict[str, Any], recomputed: TrialResult, ledger: Ledger) -> None:
     """Compare a decoded `result.json` with the recomputed result."""
-    if not isinstance(recorded, dict):
-        ledger.fail(Name.files, "result.json is not a JSON object")
-        return
     # Through JSON, as the recorded one went: tuples are lists there, and names are texts.
     ours = msgspec.json.decode(msgspec.json.encode(recomputed))
     _check_gates(recorded.get("gates"), recomputed.gates, ledger)

@@ -12,7 +12,7 @@ from nameplate.evidence.reader import TrialReader
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline, unpack
 from nameplate.measure.rebuild import Phases
-from nameplate.verify.history import EXPANSION_FLOOR_BYTES, EXPANSION_LIMIT, History
+from nameplate.verify.history import EXPANSION_FLOOR_BYTES, EXPANSION_LIMIT, MOST_MISPLACED, History
 from nameplate.verify.ledger import Ledger, clipped
 from nameplate.verify.names import Name
 from nameplate.wire.outcome import Outcome
@@ -132,10 +132,13 @@ def check_timelines(
     name = Name.timelines
     seen: set[int] = set()
     kept: dict[int, Timeline] = {}
-    events = 0
+    events = entries = 0
     try:
         for timeline in _timelines(reader):
             index, rebuilt = timeline.index, history.timelines.get(timeline.index)
+            entries += 1
+            if entries > len(history.timelines) + MOST_MISPLACED:
+                raise EvidenceError(f"{layout.EVENTS} holds far more timelines than there were requests")
             events += len(timeline.times_ns)
             if index in seen:
                 ledger.fail(name, f"request {index} has two timelines")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -14,7 +15,7 @@ from nameplate.evidence.journal import JournalEntry
 from nameplate.evidence.reader import TrialReader
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
-from nameplate.measure.from_disk import evidence_of
+from nameplate.measure.from_disk import evidence_of, prefix_of
 from nameplate.measure.result import TrialResult, evaluate
 from nameplate.verdict.gate import Gate
 from nameplate.verify import prompts as prompt_checks
@@ -80,25 +81,27 @@ def _verify(directory: Path, ledger: Ledger) -> _Recomputed | None:
         wrong = implausible(header)
         if wrong is not None:
             raise EvidenceError(f"{layout.HEADER}: {wrong}.")
+        prefix = prefix_of(header)
         recorded = reader.rows()
         journal = reader.journal()
     except (NameplateError, OSError, ValueError, RecursionError) as error:
         ledger.fail(Name.files, str(error))
         ledger.stopped = "the trial's own files cannot be read"
         return None
-    return _recompute(reader, header, recorded, journal, sealed, ledger)
+    return _recompute(reader, header, prefix, recorded, journal, sealed, ledger)
 
 
 def _recompute(
     reader: TrialReader,
     header: TrialHeader,
+    prefix: str,
     recorded: list[RequestRow],
     journal: list[JournalEntry],
     sealed: bool,
     ledger: Ledger,
 ) -> _Recomputed:
     rows = row_checks.by_index(recorded, ledger)
-    bodies = prompt_checks.read_bodies(reader, header, ledger)
+    bodies = prompt_checks.read_bodies(reader, header, prefix, ledger)
     history = replay(reader.directory, header, bodies.facts, rows)
     reader.torn += history.torn
     for fault in history.faults:
@@ -119,10 +122,13 @@ def _recompute(
     recomputed.result = result
     admitted = {gate.gate for gate in result.gates if gate.status == "invalid"} if result else set()
     row_checks.check_output(trusted, Gate.empty_output in admitted, ledger)
-    prompt_checks.check_disjoint(header, trusted, journal, bodies, Gate.unique_prompts in admitted, ledger)
-    _check_files(reader, result, sealed, ledger)
+    prompt_checks.check_disjoint(
+        header, prefix, trusted, journal, bodies, Gate.unique_prompts in admitted, ledger
+    )
+    published = _published(reader, ledger)
+    _check_files(reader, published, sealed, ledger)
     if result is not None:
-        _check_published(reader, result, history, sealed, ledger)
+        _check_published(published, result, history, sealed, ledger)
     return recomputed
 
 
@@ -167,12 +173,30 @@ def _evaluate(
         return None
 
 
-def _check_files(reader: TrialReader, result: TrialResult | None, sealed: bool, ledger: Ledger) -> None:
+def _published(reader: TrialReader, ledger: Ledger) -> dict[str, Any] | None:
+    """Read `result.json` as it stands; None where there is none, or none that can be read."""
+    path = reader.path(layout.RESULT)
+    if not path.exists():
+        return None
+    try:
+        document = decoded(path)
+        if isinstance(document, dict):
+            return document
+        ledger.fail(Name.files, f"{layout.RESULT} is not a JSON object")
+    except EvidenceError as error:
+        ledger.fail(Name.files, str(error))
+    ledger.stopped = f"{layout.RESULT} cannot be read"
+    return None
+
+
+def _check_files(reader: TrialReader, published: dict[str, Any] | None, sealed: bool, ledger: Ledger) -> None:
     """Close the check of files: a torn tail is expected where nothing was sealed, or where the result tells of it."""
+    facts = published.get("facts") if published is not None else None
+    told = facts.get("damage") if isinstance(facts, dict) else None
     for torn in dict.fromkeys(reader.torn):
         if not sealed:
             ledger.unverified(Name.files, f"{torn}: dropped, as the trial is unfinished")
-        elif result is not None and torn in result.facts.damage:
+        elif isinstance(told, list) and torn in told:
             ledger.admit(Name.files, torn)
         else:
             ledger.fail(Name.files, torn)
@@ -181,21 +205,15 @@ def _check_files(reader: TrialReader, result: TrialResult | None, sealed: bool, 
 
 
 def _check_published(
-    reader: TrialReader, result: TrialResult, history: History, sealed: bool, ledger: Ledger
+    published: dict[str, Any] | None, result: TrialResult, history: History, sealed: bool, ledger: Ledger
 ) -> None:
-    path = reader.path(layout.RESULT)
-    if not path.exists():
-        for name in _FROM_RESULT:
-            (ledger.fail if sealed and name is Name.published_numbers else ledger.unverified)(
-                name, f"there is no {layout.RESULT}"
-            )
+    if published is None:
+        if not ledger.failed(Name.files):
+            for name in _FROM_RESULT:
+                lacking = ledger.fail if sealed and name is Name.published_numbers else ledger.unverified
+                lacking(name, f"there is no {layout.RESULT}")
         return
-    try:
-        check_result(decoded(path), result, ledger)
-    except EvidenceError as error:
-        ledger.fail(Name.files, str(error))
-        ledger.stopped = f"{layout.RESULT} cannot be read"
-        return
+    check_result(published, result, ledger)
     if history.bare:
         for name in _FROM_RESULT:
             ledger.unverified(name, f"agrees with the recorded rows, but {row_checks.unkept(history)}")
