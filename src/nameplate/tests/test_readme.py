@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -22,7 +23,12 @@ def blocks(language: str) -> list[str]:
 
 def nameplate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "nameplate", *arguments], capture_output=True, text=True, cwd=cwd, timeout=300
+        [sys.executable, "-m", "nameplate", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=300,
+        env={**os.environ, "COLUMNS": "120"},
     )
 
 
