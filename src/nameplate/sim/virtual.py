@@ -225,7 +225,7 @@ class VirtualLoad:
             if world.down:
                 load.failed(flight, now_ns, Ending.connect_failed, "connection refused")
                 continue
-            connection = world.open(lambda output: self._take(output))
+            connection = world.open(self._take)
             self._flights[connection] = flight
             _head, _blank, body = self._bodies.request(flight.index).partition(b"\r\n\r\n")
             load.sent(flight, now_ns)

@@ -3,9 +3,11 @@
 import subprocess
 import sys
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nameplate.sim import tokens
 from nameplate.sim.tokens import Answer, ChatTemplate, answer_seed, tokenize
 from nameplate.sim.words import WORDS
 
@@ -27,6 +29,17 @@ def test_every_visible_character_counts(text: str) -> None:
     tokens = tokenize(text)
     assert bool(tokens) == bool(text.strip() and any(not c.isspace() for c in text))
     assert all(0 <= token < 2**32 for token in tokens)
+
+
+def test_more_words_than_are_remembered_change_no_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flood of new words makes the tokenizer forget, not grow, and the ids stay the same."""
+    text = " ".join(f"word{number}x" for number in range(200))
+    known = tokens._KnownWords()
+    expected = tokenize(text)
+    monkeypatch.setattr(tokens, "_REMEMBERED_WORDS", 16)
+    monkeypatch.setattr(tokens, "_known_words", known)
+    assert tokenize(text) == expected
+    assert len(known) <= 16
 
 
 @given(st.integers(0, 2**63), st.lists(st.integers(1, 9), min_size=1, max_size=20), st.booleans())
