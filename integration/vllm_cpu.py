@@ -163,12 +163,11 @@ def main() -> int:
     port = 8101
     if flags[:1] == ["--port"]:
         port, flags = int(flags[1]), flags[2:]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit(0))  # runs what ends the server
     with serving(port, flags) as url:
         print(f"vLLM is up: {url} model {MODEL}", flush=True)
-        try:
-            signal.pause()
-        except KeyboardInterrupt:
-            pass
+        signal.pause()
     return 0
 
 
