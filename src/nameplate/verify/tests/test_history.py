@@ -89,7 +89,7 @@ def test_a_history_that_ends_early_leaves_unfinished_requests(trial: Path) -> No
     assert {row.outcome for index, row in found.rows.items() if index != 7} == {"ok"}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_mangled_records_never_raise(sealed: Path, trial: Path, data: st.DataObject) -> None:
     """Whatever fields the records hold, a history and a report come back."""

@@ -132,9 +132,7 @@ def test_a_header_that_no_trial_has_is_refused(trial: Path, change: Callable[[An
     fails(trial)
 
 
-@pytest.mark.parametrize(
-    "number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5000, "-" + "9" * 400, "1e-999"]
-)
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "9" * 5000, "-" + "9" * 400])
 @pytest.mark.parametrize(
     "name", [layout.RESULT, layout.REQUESTS, layout.JOURNAL, layout.SERVER, layout.HEADER]
 )
