@@ -15,6 +15,7 @@ from nameplate.contract.identity import compare
 from nameplate.evidence import layout
 from nameplate.evidence.journal import JournalEntry
 from nameplate.evidence.manifest import Manifest, digest_file
+from nameplate.evidence.manifest import read as read_manifest
 from nameplate.evidence.reader import TrialReader
 from nameplate.measure.plate import Plate, decode_plate
 from nameplate.measure.result import TrialResult
@@ -31,12 +32,15 @@ from nameplate.verify.rated import check_rated
 from nameplate.verify.trial import VerifiedTrial, verify_trial
 
 UNFINISHED = "no manifest: the study is unfinished, and nothing seals what is here"
+# A directory of trials that nobody decided by: it has no record, no levels and no plate.
+OF_SINGLE_TRIALS = [name for name in STUDY_INTEGRITY if name is not Name.study_trials]
 T = TypeVar("T")
 
 
 class _Study(Struct):
     """Hold what was read of a study; trials by their directory's name."""
 
+    decides: bool
     contract: Contract | None = None
     record: StudyRecord | None = None
     plate: Plate | None = None
@@ -50,8 +54,11 @@ class _Study(Struct):
 
 def verify_study(directory: Path) -> Report:
     """Verify a study's directory with all of its trials; whatever it holds, a report comes back."""
-    ledger = Ledger([*STUDY_INTEGRITY, *STUDY_VERDICT])
-    study = _Study()
+    decides = any((directory / name).exists() for name in (layout.STUDY, layout.PLATE)) or _was_sealed(
+        directory
+    )
+    ledger = Ledger([*STUDY_INTEGRITY, *STUDY_VERDICT] if decides else OF_SINGLE_TRIALS)
+    study = _Study(decides=decides)
     manifest = check_manifest(directory, ledger, Name.study_manifest, UNFINISHED)
     _read(directory, study, ledger)
     _read_trials(directory, study, ledger)
@@ -60,29 +67,40 @@ def verify_study(directory: Path) -> Report:
     counting = {key: trial for key, trial in study.trials.items() if key not in spoiled}
     _check_contract(study, ledger)
     _check_prompts(study, ledger)
+    _check_identity(study, ledger)
     if study.record is not None:
         _check_trials(study.record, counting, ledger)
-        _check_identity(study.record, study, ledger)
         check_rated(directory, study.record, study.plate, study.results, ledger)
         if any(trial.report.exit_code == 3 for trial in counting.values()):
             for name in STUDY_VERDICT:
                 ledger.unverified(name, "follows from trials that are not verified themselves")
-    else:
+    elif decides:
         ledger.stopped = f"{layout.STUDY} cannot be read"
     return Report(
         directory=str(directory),
         kind="study",
         checks=ledger.checks(),
         counts=sum((trial.report.counts for trial in counting.values()), Counts()),
-        verdict=_verdict(study.record),
+        verdict=_verdict(study),
         trials=tuple(trial.report for trial in counting.values()),
     )
 
 
-def _verdict(record: StudyRecord | None) -> str | None:
-    if record is None or not record.shapes:
-        return None
-    return ", ".join(f"{v.shape}: {v.boundary.status}, rated {v.boundary.rated}" for v in record.shapes)
+def _was_sealed(directory: Path) -> bool:
+    """Tell whether the study's manifest names a record, whatever became of it."""
+    try:
+        manifest = read_manifest(directory)
+    except (NameplateError, ValueError, RecursionError):
+        return True
+    return manifest is not None and layout.STUDY in manifest.files
+
+
+def _verdict(study: _Study) -> str | None:
+    if study.record is not None and study.record.shapes:
+        shapes = study.record.shapes
+        return ", ".join(f"{v.shape}: {v.boundary.status}, rated {v.boundary.rated}" for v in shapes)
+    verdicts = [trial.report.verdict for trial in study.trials.values()]
+    return verdicts[0] if not study.decides and len(verdicts) == 1 else None
 
 
 # -- reading -----------------------------------------------------------------------------------------------------
@@ -100,11 +118,12 @@ def _read(directory: Path, study: _Study, ledger: Ledger) -> None:
         study.contract = contract
     except (NameplateError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         ledger.fail(name, f"{layout.CONTRACT}: {error}")
-    study.record = _decoded(directory / layout.STUDY, decode_study, ledger)
+    if study.decides:
+        study.record = _decoded(directory / layout.STUDY, decode_study, ledger)
+        study.plate = _decoded(directory / layout.PLATE, decode_plate, ledger)
     if study.record is not None and (wrong := contract_implausible(study.record.contract)) is not None:
         ledger.fail(name, f"{layout.STUDY}: {wrong}")
         study.record = None
-    study.plate = _decoded(directory / layout.PLATE, decode_plate, ledger)
     wrong = regular_file(directory / layout.JOURNAL)
     if wrong is not None:
         ledger.fail(name, f"{layout.JOURNAL} {wrong}")
@@ -154,7 +173,8 @@ def _check_manifest_names(directory: Path, study: _Study, manifest: Manifest | N
         if (directory / layout.TRIALS / key / layout.MANIFEST).exists()
     ]
     journal = [layout.JOURNAL] if (directory / layout.JOURNAL).exists() else []
-    require_listed(manifest, [layout.CONTRACT, layout.STUDY, *journal, *sealed], ledger, name)
+    record = [layout.STUDY] if study.decides else []
+    require_listed(manifest, [layout.CONTRACT, *record, *journal, *sealed], ledger, name)
     digest = digest_file(directory / layout.MANIFEST).sha256
     if study.plate is not None and study.plate.study_manifest_sha256 != digest:
         ledger.fail(name, f"{layout.PLATE} names another manifest than the study has")
@@ -237,11 +257,12 @@ def _check_prompts(study: _Study, ledger: Ledger) -> None:
     ledger.close(name, f"{prompts} prompts, and {len(owners) - prompts} of probe and calibration", prompts)
 
 
-def _check_identity(record: StudyRecord, study: _Study, ledger: Ledger) -> None:
-    name = Name.study_identity
-    results = study.results
-    ordered: Sequence[TrialResult] = [results[e.key] for e in record.trials if e.key in results]
-    admitted = any(verdict.boundary.status is Status.invalid for verdict in record.shapes)
+def _check_identity(study: _Study, ledger: Ledger) -> None:
+    name, results = Name.study_identity, study.results
+    record = study.record
+    keys = list(results) if record is None else [e.key for e in record.trials if e.key in results]
+    ordered: Sequence[TrialResult] = [results[key] for key in keys]
+    admitted = record is not None and any(v.boundary.status is Status.invalid for v in record.shapes)
     for result in ordered[1:]:
         for change in compare(ordered[0].identity_before, result.identity_before):
             if change.kind == "changed":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from nameplate.evidence.header import Keeping
 from nameplate.measure.plate import decode_plate
 from nameplate.prompts.body import user_text_of
 from nameplate.prompts.store import PromptStore
+from nameplate.studies.archive import StudyArchive
 from nameplate.verify import verify
 from nameplate.verify.names import STUDY_INTEGRITY, STUDY_VERDICT, Name
 from nameplate.verify.tests.making import edit_json, edit_lines, edit_study, make_study, seal_study
@@ -237,3 +239,29 @@ def test_an_open_study_follows_its_rules(tmp_path: Path) -> None:
         report = verify(tmp_path / name)
         assert {check.status for check in report.all_checks()} == {"pass"}, report.checks
         assert str(report.verdict).startswith(f"64/8: {status}")
+
+
+def _made_single(study: Path) -> None:
+    """Leave of a study what a single trial's directory holds: contract, journal, one trial, manifest."""
+    for path in sorted((study / layout.TRIALS).iterdir())[1:]:
+        shutil.rmtree(path)
+    (study / layout.STUDY).unlink()
+    (study / layout.PLATE).unlink()
+    StudyArchive.open(study).seal()
+
+
+def test_the_directory_of_a_single_trial_is_no_study_without_a_record(study: Path) -> None:
+    """Where nobody decided anything, the checks of decisions do not stand in the list, and all others pass."""
+    _made_single(study)
+    report = verify(study)
+    assert {check.name for check in report.checks} == set(STUDY_INTEGRITY) - {Name.study_trials}
+    assert {check.status for check in report.all_checks()} == {"pass"}
+    assert (report.exit_code, report.verdict) == (0, "pass")
+
+
+def test_a_record_cannot_be_taken_away_from_under_a_plate(study: Path) -> None:
+    """A plate without its record, or a manifest that names one, is no single trial."""
+    (study / layout.STUDY).unlink()
+    assert verify(study).exit_code == 4
+    (study / layout.PLATE).unlink()
+    assert verify(study).exit_code == 4
