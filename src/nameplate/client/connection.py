@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 
 from nameplate.client.flight import Flight
+from nameplate.contract.errors import CallerError
 
 # Linux, x86 and Arm alike (asm-generic/socket.h); Python does not export it.
 SO_TIMESTAMPNS = 35
@@ -219,8 +220,17 @@ Opener = Callable[[int], Connection]
 
 
 def tls_context(ca_file: str | None, insecure: bool) -> ssl.SSLContext:
-    """Build the TLS context: verified by default, against a file of authorities where one is given."""
-    context = ssl.create_default_context(cafile=ca_file)
+    """Build the TLS context: verified by default, against a file of authorities where one is given.
+
+    CallerError for a file that holds none.
+    """
+    try:
+        context = ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise CallerError(
+            f"The file of authorities {ca_file} cannot be used: {error.strerror or error}.",
+            hint="Give a PEM file with the certificate that signed the server's.",
+        ) from None
     context.set_alpn_protocols(["http/1.1"])
     if insecure:
         context.check_hostname = False
