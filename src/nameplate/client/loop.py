@@ -32,6 +32,8 @@ PARSE_SLICE_NS = 200_000
 GATHER_FROM_STREAMS = 64
 GATHER_S = 0.0003
 HOUSEKEEPING_NS = 100_000_000
+# An empty poll that took longer than this says nothing of the sockets: twice its own timeout.
+UNSEEN_NS = 2_000_000
 # Above this, the wall clock was stepped between two passes, and kernel stamps of that pass mean nothing.
 CLOCK_JUMP_NS = 100_000
 # After these many full reads in a row one socket lets the others have their turn.
@@ -108,6 +110,9 @@ class Loop:
                 sleep(GATHER_S)
             ready = poll(0 if busy else POLL_S, 1024)
             previous_ns, polled_ns = polled_ns, clock()
+            if not ready and polled_ns - previous_ns > UNSEEN_NS:
+                # A poll of a process that was stopped and continued comes back empty without having looked.
+                ready = poll(0, 1024)
             self._pass += 1
             offset_ns = wall() - clock()
             stamps_hold = -CLOCK_JUMP_NS < offset_ns - self._offset_ns < CLOCK_JUMP_NS
@@ -290,12 +295,12 @@ class Loop:
         elif connection.opened_ns is not None:
             flight.connect_ns = connection.opened_ns - connection.connecting_ns
         self._load.sent(flight, now_ns)
+        connection.used = True
         try:
             whole = connection.send(request)
-        except OSError as error:
-            self._broken(connection, error.strerror or str(error))
+        except OSError:
+            # An early refusal may still be there to be read, or else the end: let the reading side find out.
             return
-        connection.used = True
         if whole:
             self._load.body_sent(flight, time.monotonic_ns())
         else:
@@ -305,7 +310,7 @@ class Loop:
         try:
             whole = connection.flush()
         except OSError:
-            # The answer (often an early refusal) may still be there to be read: let the reading side find out.
+            # As in sending: let the reading side find out.
             self._poller.modify(connection.fd, READABLE)
             return
         if whole:
@@ -350,8 +355,10 @@ class Loop:
             self._load.failed(self._waiting.popleft(), time.monotonic_ns(), Ending.connect_failed, reason)
 
     def _drop(self, connection: Connection, reset: bool = False) -> None:
-        if self._connections.pop(connection.fd, None) is None:
+        # A dropped connection's descriptor may already belong to the next one.
+        if self._connections.get(connection.fd) is not connection:
             return
+        del self._connections[connection.fd]
         if connection.opened_ns is None:
             self._opening -= 1
         elif connection.flight is None and connection in self._idle:
@@ -395,7 +402,9 @@ class Loop:
             reason = self._last_connect_error or "no answer within the connect deadline"
             raise ServerError(
                 f"No connection to {self._order.target.url}: {reason}.",
-                hint="Is the server still running?",
+                hint=_TLS_HINT
+                if self._tls is not None and self._last_connect_error
+                else "Is the server running?",
             )
 
     def _serve_connections(self, timeout_s: float) -> None:
@@ -438,6 +447,9 @@ class Loop:
         self._last_connect_error = ""
         for _ in range(missing):
             self._open()
+
+
+_TLS_HINT = "Does it speak TLS? Name its authority with --ca-file, or take any certificate with --insecure."
 
 
 def resolve(host: str, port: int) -> tuple[int, tuple[object, ...]]:
