@@ -35,6 +35,7 @@ from nameplate.measure.result import TrialResult
 from nameplate.prompts.dataset import Dataset
 from nameplate.report.live import LiveView, QuietView
 from nameplate.studies.archive import StudyArchive
+from nameplate.studies.capacity import require_levels
 from nameplate.studies.conduct import Conditions, Conducted, conduct, level_warning, prepare, prepare_again
 from nameplate.studies.single import single_plan
 from nameplate.trial.ground import Ground
@@ -95,6 +96,7 @@ def run_capacity(
     address = read_address(text, options)
     rules = _rules(options, virtual=address.virtual)
     contract = read_contract(address, options, options["shapes"], options["slos"], rules)
+    require_levels(contract)
     expectations = read_expectations(options["expect"], contract.shapes)
     require_descriptors(rules.min_concurrency, options["workers"])
     directory = options["out"] or default_directory("capacity")

@@ -69,14 +69,7 @@ def capacity(
     result, and it returns what stands so far with the status that the cause has. CallerError, on the first step,
     for rules that allow no level or a contract without an SLO.
     """
-    rules = contract.rules
-    if not contract.slos:
-        raise CallerError("A capacity study needs an SLO.", hint='Add one, e.g. --slo "ttft p95 < 10s".')
-    if not 1 <= rules.min_concurrency <= rules.max_concurrency:
-        raise CallerError(
-            f"No level lies between --min {rules.min_concurrency} and --max {rules.max_concurrency}.",
-            hint="--min must be at least 1 and at most --max.",
-        )
+    require_levels(contract)
     search = Search(contract, shape, [] if decisions is None else decisions, spent_s)
     try:
         yield from _baseline(search, expectation)
@@ -85,6 +78,18 @@ def capacity(
     except Ended as end:
         return search.ended(end)
     return search.verdict(found, _reason(found))
+
+
+def require_levels(contract: Contract) -> None:
+    """Refuse a contract that allows no level or promises nothing; CallerError, before anything is run."""
+    rules = contract.rules
+    if not contract.slos:
+        raise CallerError("A capacity study needs an SLO.", hint='Add one, e.g. --slo "ttft p95 < 10s".')
+    if not 1 <= rules.min_concurrency <= rules.max_concurrency:
+        raise CallerError(
+            f"No level lies between --min {rules.min_concurrency} and --max {rules.max_concurrency}.",
+            hint="--min must be at least 1 and at most --max.",
+        )
 
 
 def _baseline(search: Search, expectation: Expectation | None) -> Step:

@@ -88,13 +88,13 @@ def prepare(conditions: Conditions, wanted: Contract, archive: StudyArchive) -> 
         contract = structs.replace(wanted, target=site.target)
         for shape in contract.shapes:
             require_context(site.report.identity, shape)
+        corpora = {shape: _corpus(conditions, site, contract, shape, journal) for shape in contract.shapes}
     except NameplateError:
         # Nothing was measured: an empty directory would only stand in the way of the next try.
         journal.close()
         archive.discard()
         raise
     archive.write_contract(contract)
-    corpora = {shape: _corpus(conditions, site, contract, shape, journal) for shape in contract.shapes}
     return _prepared(conditions, archive, journal, site, contract, corpora)
 
 
