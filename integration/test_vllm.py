@@ -38,8 +38,10 @@ def nameplate(*arguments: str, expected: tuple[int, ...] = (0,)) -> Any:
         text=True,
         timeout=3000,
     )
-    assert done.returncode in expected, f"exit {done.returncode}\n{done.stderr}\n{done.stdout[-3000:]}"
-    return json.loads(done.stdout)
+    document = json.loads(done.stdout) if done.stdout else {}
+    said = document.get("verdict") or document.get("error") or document.get("shapes")
+    assert done.returncode in expected, f"exit {done.returncode}\n{done.stderr}\n{said}"
+    return document
 
 
 def metric_samples(url: str, name: str) -> dict[tuple[tuple[str, str], ...], float]:
