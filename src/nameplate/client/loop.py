@@ -7,8 +7,6 @@ segments share one kernel stamp.
 
 from __future__ import annotations
 
-import errno
-import socket
 import ssl
 import time
 from collections import deque
@@ -16,13 +14,13 @@ from collections.abc import Callable
 from time import monotonic_ns, sleep
 
 from nameplate.client.bodies import Bodies
-from nameplate.client.connection import READ_BYTES, USER_STAMPED, Connection, tls_context
+from nameplate.client.connection import READ_BYTES, USER_STAMPED, Connection
 from nameplate.client.counter import Count
 from nameplate.client.flight import Flight
 from nameplate.client.load import Load
 from nameplate.client.order import LoadOrder
-from nameplate.client.poller import READABLE, WRITABLE, Poller
-from nameplate.contract.errors import ClientError, ServerError
+from nameplate.client.poller import READABLE, WRITABLE
+from nameplate.client.pool import REOPEN_EVERY_NS, Pool
 from nameplate.wire.outcome import Ending
 
 POLL_S = 0.001
@@ -38,13 +36,7 @@ UNSEEN_NS = 2_000_000
 CLOCK_JUMP_NS = 100_000
 # After these many full reads in a row one socket lets the others have their turn.
 READS_IN_A_ROW = 8
-# Servers close idle connections after seconds, not within this.
-FRESHLY_IDLE_NS = 5_000_000
-SPARE_LIMIT = 64
-REOPEN_EVERY_NS = 250_000_000
 CONNECT_TRIES = 4
-# What this machine runs out of, never the server.
-OUR_LIMITS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL)
 
 
 class Loop:
@@ -57,23 +49,15 @@ class Loop:
         self._load = load
         self._bodies = bodies
         self._housekeeping = housekeeping
-        self._poller = Poller()
-        self._connections: dict[int, Connection] = {}
-        self._idle: deque[Connection] = deque()
+        self._pool = Pool(order, self._connect_failed)
         self._waiting: deque[Flight] = deque()
-        self._opening = 0
-        self._fresh = order.new_connections
-        self._tls = (
-            None
-            if order.target.scheme == "http"
-            else tls_context(order.target.ca_file, order.target.insecure)
-        )
-        self._family, self._address = resolve(order.target.host, order.target.port)
-        self._last_connect_error = ""
-        self._reopened_ns = 0
         self._pass = 0
         self._offset_ns = 0
-        self.failure: str | None = None
+
+    @property
+    def failure(self) -> str | None:
+        """Say which limit of this machine was reached, or None."""
+        return self._pool.failure
 
     # -- the passes -----------------------------------------------------------------------------------------------
 
@@ -90,12 +74,10 @@ class Loop:
                 load.begin_stage(time.monotonic_ns())
             self._run_stage()
         self._housekeeping(time.monotonic_ns())
-        for connection in list(self._connections.values()):
-            self._drop(connection)
-        self._poller.close()
+        self._pool.close()
 
     def _run_stage(self) -> None:
-        load, poll, connections = self._load, self._poller.poll, self._connections
+        load, poll, connections = self._load, self._pool.poller.poll, self._pool.connections
         clock, wall = time.monotonic_ns, time.time_ns
         next_housekeeping_ns = clock()
         polled_ns = clock()
@@ -125,7 +107,7 @@ class Loop:
                 if connection.opened_ns is None:
                     # An event of a connection that had this descriptor before says nothing of this one.
                     if connection.connecting_ns < polled_ns:
-                        self._advance(connection)
+                        self._pool.advance(connection)
                     continue
                 if events & ~WRITABLE:
                     now_ns = self._read(connection, now_ns, previous_ns, stamps_hold)
@@ -145,8 +127,7 @@ class Loop:
     def _keep_house(self, now_ns: int) -> None:
         for flight, ending in self._load.overdue(now_ns):
             self._abandon(flight, now_ns, ending)
-        if self._opening:
-            self._drop_hung(now_ns)
+        self._pool.drop_hung(now_ns)
         self._replace_connections(now_ns)
         self._housekeeping(now_ns)
 
@@ -154,18 +135,18 @@ class Loop:
         """End everything in flight, telling the server by resetting the connections."""
         flights = {flight.index for flight in self._load.cancel(time.monotonic_ns())}
         self._waiting.clear()
-        for connection in list(self._connections.values()):
+        for connection in list(self._pool.connections.values()):
             if connection.flight is not None and connection.flight.index in flights:
-                self._drop(connection, reset=True)
+                self._pool.drop(connection, reset=True)
 
     def _abandon(self, flight: Flight, now_ns: int, ending: Ending) -> None:
-        detail = self._last_connect_error if ending is Ending.deadline_connect else ""
+        detail = self._pool.refusal if ending is Ending.deadline_connect else ""
         self._load.failed(flight, now_ns, ending, detail)
         if flight in self._waiting:
             self._waiting.remove(flight)
-        for connection in list(self._connections.values()):
+        for connection in list(self._pool.connections.values()):
             if connection.flight is flight:
-                self._drop(connection, reset=True)
+                self._pool.drop(connection, reset=True)
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -207,7 +188,7 @@ class Loop:
             flight = connection.flight
             if data:
                 if flight is None:
-                    self._drop(connection)  # An answer that nobody asked for.
+                    self._pool.drop(connection)  # An answer that nobody asked for.
                     return t_ns
                 if load.received(flight, t_ns, delay_ns, t_ns - empty_ns, data):
                     self._response_over(connection, flight, t_ns, closed)
@@ -215,7 +196,7 @@ class Loop:
             if closed:
                 if flight is not None:
                     load.closed(flight, t_ns, self._silent_idle(flight, "the server closed the connection"))
-                self._drop(connection)
+                self._pool.drop(connection)
                 return t_ns
             if short:
                 connection.emptied_ns = before_ns
@@ -228,15 +209,14 @@ class Loop:
         connection.flight = None
         if flight.body_sent_ns is None:
             # An early answer: the rest of this body would be taken for the next request.
-            self._drop(connection, reset=True)
-        elif reader.keep_alive and not self._fresh and not closed:
-            connection.idle_since_ns = t_ns
-            self._idle.append(connection)
+            self._pool.drop(connection, reset=True)
+        elif reader.keep_alive and not self._pool.fresh and not closed:
+            self._pool.park(connection, t_ns)
         else:
-            self._fresh = self._fresh or not reader.keep_alive
-            self._drop(connection)
+            self._pool.fresh = self._pool.fresh or not reader.keep_alive
+            self._pool.drop(connection)
         self._start_due()
-        if self._fresh:
+        if self._pool.fresh:
             self._replace_connections(t_ns)
 
     def _broken(self, connection: Connection, reason: str) -> None:
@@ -248,7 +228,7 @@ class Loop:
             else:
                 reason = self._silent_idle(flight, reason) or reason
             self._load.failed(flight, now_ns, Ending.reset, reason)
-        self._drop(connection)
+        self._pool.drop(connection)
 
     @staticmethod
     def _silent_idle(flight: Flight, what: str) -> str:
@@ -263,7 +243,7 @@ class Loop:
     def _start_due(self) -> None:
         load, clock = self._load, time.monotonic_ns
         while True:
-            connection = self._take_idle()
+            connection = self._pool.take()
             if connection is None:
                 # Nothing to send on: what is due waits, counted, and connections are opened for it.
                 while (flight := load.pop_due(clock())) is not None:
@@ -273,18 +253,9 @@ class Loop:
                 return
             flight = self._waiting.popleft() if self._waiting else load.pop_due(clock())
             if flight is None:
-                self._idle.appendleft(connection)
+                self._pool.put_back(connection)
                 return
             self._send(connection, flight)
-
-    def _take_idle(self) -> Connection | None:
-        while self._idle:
-            connection = self._idle.popleft()
-            # Asking the kernel costs as much as a send; a connection whose answer has just ended needs no asking.
-            if monotonic_ns() - connection.idle_since_ns < FRESHLY_IDLE_NS or connection.quiet():
-                return connection
-            self._drop(connection)
-        return None
 
     def _send(self, connection: Connection, flight: Flight) -> None:
         request = self._bodies.request(flight.index)
@@ -304,115 +275,56 @@ class Loop:
         if whole:
             self._load.body_sent(flight, time.monotonic_ns())
         else:
-            self._poller.modify(connection.fd, READABLE | WRITABLE)
+            self._pool.poller.modify(connection.fd, READABLE | WRITABLE)
 
     def _flush(self, connection: Connection) -> None:
         try:
             whole = connection.flush()
         except OSError:
             # As in sending: let the reading side find out.
-            self._poller.modify(connection.fd, READABLE)
+            self._pool.poller.modify(connection.fd, READABLE)
             return
         if whole:
-            self._poller.modify(connection.fd, READABLE)
+            self._pool.poller.modify(connection.fd, READABLE)
             if connection.flight is not None and connection.flight.body_sent_ns is None:
                 self._load.body_sent(connection.flight, time.monotonic_ns())
 
     # -- connections ----------------------------------------------------------------------------------------------
 
-    def _open(self) -> None:
-        try:
-            connection = Connection(
-                self._family, self._address, time.monotonic_ns(), self._tls, self._order.target.host
-            )
-        except OSError as error:
-            if error.errno in OUR_LIMITS:
-                self.failure = f"no further connection can be opened here: {error.strerror}"
-            self._connect_failed(describe(error))
-            return
-        self._connections[connection.fd] = connection
-        self._poller.register(connection.fd, READABLE | WRITABLE)
-        self._opening += 1
-
-    def _advance(self, connection: Connection) -> None:
-        try:
-            if not connection.advance_opening():
-                self._poller.modify(connection.fd, READABLE | (WRITABLE if connection.writing else 0))
-                return
-        except OSError as error:
-            self._drop(connection)
-            self._connect_failed(describe(error))
-            return
-        connection.opened_ns = connection.idle_since_ns = time.monotonic_ns()
-        self._opening -= 1
-        self._poller.modify(connection.fd, READABLE)
-        self._idle.append(connection)
-
     def _connect_failed(self, reason: str) -> None:
-        """Note why no connection could be opened, and end the request that it was opened for, if there is one."""
-        self._last_connect_error = reason
-        if len(self._waiting) > self._opening:
-            self._load.failed(self._waiting.popleft(), time.monotonic_ns(), Ending.connect_failed, reason)
+        """End the request for which a connection could not be opened, if there is one: nothing is retried."""
+        if len(self._waiting) > self._pool.opening:
+            self._load.failed(self._waiting.popleft(), monotonic_ns(), Ending.connect_failed, reason)
 
-    def _drop(self, connection: Connection, reset: bool = False) -> None:
-        # A dropped connection's descriptor may already belong to the next one.
-        if self._connections.get(connection.fd) is not connection:
-            return
-        del self._connections[connection.fd]
-        if connection.opened_ns is None:
-            self._opening -= 1
-        elif connection.flight is None and connection in self._idle:
-            self._idle.remove(connection)
-        self._poller.unregister(connection.fd)
-        connection.flight = None
-        connection.close(reset)
-
-    def _open_ahead(self, wanted: int) -> None:
+    def _open_ahead(self, slots: int) -> None:
         """Open the connections of the next stage before its first request is due, within the connect deadline."""
-        deadline_ns = time.monotonic_ns() + self._order.deadlines.connect_ns
-        self._bodies.prepare(self._load.next_first_index, wanted)
-        wanted += min(wanted, SPARE_LIMIT) if self._fresh else 0
-        self._last_connect_error = ""
+        load, pool = self._load, self._pool
+        deadline_ns = monotonic_ns() + self._order.deadlines.connect_ns
+        self._bodies.prepare(load.next_first_index, slots)
+        wanted = pool.with_spares(slots)
+        pool.refusal = ""
         failures = 0
-        while len(self._idle) < wanted and not self._load.stopping and failures < CONNECT_TRIES:
-            now_ns = time.monotonic_ns()
+        while pool.ready < wanted and failures < CONNECT_TRIES and not load.stopping:
+            now_ns = monotonic_ns()
             if now_ns > deadline_ns:
                 break
-            # In batches: a server's listen backlog is often 128, and an overflowing one costs a second a connection.
-            while (
-                self._opening < 64
-                and len(self._idle) + self._opening < wanted
-                and not self._last_connect_error
-            ):
-                self._open()
+            pool.fill(wanted)
             self._serve_connections(0.005)
-            if self._last_connect_error and not self._opening:
+            if pool.refusal and not pool.opening:
                 failures += 1
                 if failures < CONNECT_TRIES:
-                    self._last_connect_error = ""
-                    time.sleep(REOPEN_EVERY_NS / 1e9)
+                    pool.refusal = ""
+                    sleep(REOPEN_EVERY_NS / 1e9)
             self._housekeeping(now_ns)
-        if self.failure is not None:
-            raise ClientError(
-                f"{len(self._idle)} of {wanted} connections are open, and {self.failure}.",
-                why="The concurrency that was asked for would not be reached.",
-                hint="Raise the limit of open files (ulimit -n), or lower the concurrency.",
-            )
-        if wanted and not self._idle and not self._load.stopping:
-            reason = self._last_connect_error or "no answer within the connect deadline"
-            raise ServerError(
-                f"No connection to {self._order.target.url}: {reason}.",
-                hint=_TLS_HINT
-                if self._tls is not None and self._last_connect_error
-                else "Is the server running?",
-            )
+        if not load.stopping:
+            pool.check(wanted)
 
     def _serve_connections(self, timeout_s: float) -> None:
         """Go on with connections that open, and drop idle ones that the server closes; no request is in flight."""
-        for fd, _events in self._poller.poll(timeout_s, 1024):
-            connection = self._connections.get(fd)
+        for fd, _events in self._pool.poller.poll(timeout_s, 1024):
+            connection = self._pool.connections.get(fd)
             if connection is not None and connection.opened_ns is None:
-                self._advance(connection)
+                self._pool.advance(connection)
             elif connection is not None:
                 # A close, or a session ticket of TLS.
                 now_ns = monotonic_ns()
@@ -423,52 +335,9 @@ class Loop:
         self._load.arrive(gate)
         while not self._load.passed(gate) and not self._load.stopping:
             self._serve_connections(POLL_S)
-            self._housekeeping(time.monotonic_ns())
-
-    def _drop_hung(self, now_ns: int) -> None:
-        """Give up connections that did not open in time, so that others are tried in their place."""
-        limit_ns = now_ns - self._order.deadlines.connect_ns
-        for connection in list(self._connections.values()):
-            if connection.opened_ns is None and connection.connecting_ns < limit_ns:
-                self._drop(connection)
+            self._housekeeping(monotonic_ns())
 
     def _replace_connections(self, now_ns: int) -> None:
-        """Open a connection for each slot that has none, and spares where the server closes after each answer."""
-        if self._load.stopping and not self._waiting:
-            return
-        wanted = self._load.busy_slots
-        wanted += min(wanted, SPARE_LIMIT) if self._fresh else 0
-        missing = wanted - len(self._connections)
-        if missing <= 0:
-            return
-        if self._last_connect_error and now_ns - self._reopened_ns < REOPEN_EVERY_NS:
-            return
-        self._reopened_ns = now_ns
-        self._last_connect_error = ""
-        for _ in range(missing):
-            self._open()
-
-
-_TLS_HINT = "Does it speak TLS? Name its authority with --ca-file, or take any certificate with --insecure."
-
-
-def resolve(host: str, port: int) -> tuple[int, tuple[object, ...]]:
-    """Resolve once, before anything is timed; ServerError where the name has no address."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ServerError(
-            f"The host name {host!r} cannot be resolved: {reason}.", hint="Check the URL."
-        ) from None
-    family, _kind, _protocol, _name, address = found[0]
-    return family, address
-
-
-def describe(error: OSError) -> str:
-    """Say in words what went wrong while connecting."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"TLS certificate not accepted: {error.verify_message}"
-    if isinstance(error, ssl.SSLError):
-        return f"TLS: {error.reason or error}"
-    return error.strerror or str(error)
+        """See that each slot has a connection, or after a stop each request that still waits."""
+        if self._waiting or not self._load.stopping:
+            self._pool.replace(self._load.busy_slots, now_ns)
