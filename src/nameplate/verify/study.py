@@ -88,7 +88,10 @@ def verify_study(directory: Path) -> Report:
 
 def _was_sealed(directory: Path) -> bool:
     """Tell whether the study's manifest names a record, whatever became of it."""
+    if not (directory / layout.MANIFEST).exists():
+        return False
     try:
+        document(directory / layout.MANIFEST)
         manifest = read_manifest(directory)
     except (NameplateError, ValueError, RecursionError):
         return True
@@ -252,7 +255,7 @@ def _check_prompts(study: _Study, ledger: Ledger) -> None:
                 ledger.fail(name, f"request {row.index} of {key} has a prompt of {owner}")
             elif heads_differ and head != key:
                 ledger.fail(name, f"request {row.index} of {key} begins like a prompt of {head}")
-        if trial.report.check(Name.prompts_as_sent).status == "unverified":
+        if trial.rows and trial.report.check(Name.prompts_as_sent).status == "unverified":
             ledger.unverified(name, "prompts were not kept: by the recorded digests alone none occurs twice")
     ledger.close(name, f"{prompts} prompts, and {len(owners) - prompts} of probe and calibration", prompts)
 

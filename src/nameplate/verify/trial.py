@@ -31,6 +31,7 @@ from nameplate.verify.shares import replay
 
 UNFINISHED = "no manifest: the trial is unfinished, and nothing seals what is here"
 _REQUIRED = (layout.HEADER, layout.JOURNAL, layout.RESULT)
+_OF_THE_LOAD = (layout.HEADER, layout.REQUESTS, layout.READS, layout.EVENTS, layout.RESULT)
 _FROM_RESULT = (Name.totals, Name.concurrency, Name.identity, Name.published_numbers, *GATES, *VERDICT)
 
 
@@ -75,6 +76,9 @@ def _verify(directory: Path, ledger: Ledger) -> _Recomputed | None:
     if manifest is not None:
         require_listed(manifest, _REQUIRED, ledger, Name.manifest)
     sealed = (directory / layout.MANIFEST).exists()
+    if not sealed and not any((directory / name).exists() for name in _OF_THE_LOAD):
+        ledger.stopped = "the trial ended before its load began"
+        return None
     reader = TrialReader(directory)
     try:
         header = reader.header()

@@ -31,7 +31,7 @@ from nameplate.studies.archive import StudyArchive
 from nameplate.studies.conduct import Conditions, conduct, prepare
 from nameplate.trial.ground import VirtualGround
 from nameplate.trial.interruption import Interruption
-from nameplate.trial.life import TrialSetup, run_trial
+from nameplate.trial.life import TrialSetup, Watch, run_trial
 from nameplate.trial.site import build_corpus, survey
 
 SMALL = {
@@ -72,8 +72,8 @@ def make_trial(
     app = App(DEMO)
     ground = VirtualGround(app)
     site = survey(ground, Target("http", "sim", 80), Sampling(), "nonce", _unnoted)
-    wanted = Shape.parse(shape)
-    contract = Contract(site.target, (wanted,), (Slo.parse(slo),), "nonce")
+    asked = Shape.parse(shape)
+    contract = Contract(site.target, (asked,), (Slo.parse(slo),), "nonce")
     setup = TrialSetup(
         site=site,
         contract=contract,
@@ -84,34 +84,42 @@ def make_trial(
         interruption=Interruption(),
         watch=Unwatched(),
     )
-    corpus = build_corpus(site, wanted, contract.cache, "nonce", _unnoted)
+    corpus = build_corpus(site, asked, contract.cache, "nonce", _unnoted)
     if faults is not None:
         # Only now: a probe that meets them would refuse to measure.
         app._faults = faults
     run_trial(
-        setup, TrialPlan("t", "single", wanted, concurrency, requests, warmup, **plan), corpus, directory
+        setup, TrialPlan("t", "single", asked, concurrency, requests, warmup, **plan), corpus, directory
     )
 
 
-def make_study(directory: Path, *, keeping: Keeping | None = None, **rules: Any) -> None:
-    """Conduct a small capacity study against the built-in engine in simulated time."""
-    wanted = Contract(
+def wanted(**rules: Any) -> Contract:
+    """Return the contract of a small capacity study."""
+    return Contract(
         Target("http", "sim", 80),
         (Shape(64, 8),),
         (Slo.parse("ttft p95 < 15ms"),),
         "nonce",
         rules=Rules(**{**SMALL, **rules}),
     )
-    conditions = Conditions(
+
+
+def conditions(keeping: Keeping | None = None, watch: Watch | None = None) -> Conditions:
+    """Return what surrounds a study on the built-in engine in simulated time."""
+    return Conditions(
         ground=VirtualGround(App(DEMO)),
         credentials=Credentials(),
         keeping=keeping or Keeping(),
         command=("nameplate", "capacity"),
         client_host={},
         interruption=Interruption(),
-        watch=Unwatched(),
+        watch=watch or Unwatched(),
     )
-    conduct(prepare(conditions, wanted, StudyArchive.create(directory)))
+
+
+def make_study(directory: Path, *, keeping: Keeping | None = None, **rules: Any) -> None:
+    """Conduct a small capacity study against the built-in engine in simulated time."""
+    conduct(prepare(conditions(keeping), wanted(**rules), StudyArchive.create(directory)))
 
 
 def _unnoted(what: str, **_detail: object) -> None: ...

@@ -9,16 +9,28 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
+from nameplate.contract.errors import Interrupted
 from nameplate.evidence import layout
 from nameplate.evidence.header import Keeping
 from nameplate.measure.plate import decode_plate
 from nameplate.prompts.body import user_text_of
 from nameplate.prompts.store import PromptStore
 from nameplate.studies.archive import StudyArchive
+from nameplate.studies.conduct import conduct, prepare, prepare_again
 from nameplate.verify import verify
 from nameplate.verify.names import STUDY_INTEGRITY, STUDY_VERDICT, Name
-from nameplate.verify.tests.making import edit_json, edit_lines, edit_study, make_study, seal_study
+from nameplate.verify.tests.making import (
+    Unwatched,
+    conditions,
+    edit_json,
+    edit_lines,
+    edit_study,
+    make_study,
+    seal_study,
+    wanted,
+)
 
 
 def only(directory: Path, *names: Name) -> str:
@@ -265,3 +277,34 @@ def test_a_record_cannot_be_taken_away_from_under_a_plate(study: Path) -> None:
     assert verify(study).exit_code == 4
     (study / layout.PLATE).unlink()
     assert verify(study).exit_code == 4
+
+
+class _Interrupting(Unwatched):
+    """Interrupt the study the third time that a trial does something."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._times = 0
+
+    def step(self, plan: object, what: str) -> None:
+        del plan
+        self._times += what == self._what
+        if what == self._what and self._times == 3:
+            raise Interrupted("stopped")
+
+
+@pytest.mark.parametrize(("what", "code"), [("writing prompts", 3), ("waiting for the server to drain", 0)])
+def test_an_interrupted_study_verifies_before_and_after_it_is_resumed(
+    tmp_path: Path, what: str, code: int
+) -> None:
+    """A trial that was cut before its load is unverified and one cut after it is sealed; resumed, neither counts."""
+    archive = StudyArchive.create(tmp_path / "study")
+    surrounding = conditions(watch=_Interrupting(what))
+    conduct(prepare(surrounding, wanted(), archive))
+    cut = verify(archive.directory)
+    assert (str(cut.verdict), cut.exit_code) == ("64/8: interrupted, rated None", code)
+    left = archive.reopen()
+    conduct(prepare_again(structs.replace(surrounding, watch=Unwatched()), archive), left=left)
+    resumed = verify(archive.directory)
+    assert {check.status for check in resumed.all_checks()} == {"pass"}
+    assert str(resumed.verdict).startswith("64/8: confirmed")
