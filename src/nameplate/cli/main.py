@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -50,8 +51,19 @@ class Commands(click.Group):
     "client-limited, 5 the server cannot be measured, 130 interrupted.",
 )
 @click.version_option(__version__, prog_name="nameplate")
-def cli() -> None:
+@click.option(
+    "--config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Options from a TOML file, a table a command.",
+)
+@click.pass_context
+def cli(ctx: click.Context, config: Path | None) -> None:
     """Rate an OpenAI-compatible LLM server: what traffic it takes under a latency promise, with evidence."""
+    if config is not None:
+        from nameplate.cli.config import read_config
+
+        assert isinstance(ctx.command, click.Group)
+        ctx.default_map = dict(read_config(config, ctx.command, ctx))
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +24,7 @@ from nameplate.evidence import layout, manifest
 from nameplate.evidence.header import ClockPair, Keeping, TrialHeader
 from nameplate.evidence.journal import Journal
 from nameplate.evidence.merge import merge_workers
+from nameplate.evidence.writer import RESERVE_BYTES
 from nameplate.measure import from_disk
 from nameplate.measure.result import TrialResult, encode, evaluate
 from nameplate.schedule.stage import stages_of
@@ -132,6 +134,17 @@ def seal(directory: Path) -> TrialResult:
     return result
 
 
+def require_space(directory: Path) -> None:
+    """Refuse to begin where the disk has too little room even for the reserve that sealing needs; ClientError."""
+    free = shutil.disk_usage(directory).free
+    if free < 2 * RESERVE_BYTES:
+        raise ClientError(
+            f"The disk of {directory} has {free >> 20} MiB left, and a trial wants {2 * RESERVE_BYTES >> 20} at least.",
+            why="A full disk ends a trial without a result.",
+            hint="Free disk space, or choose another --out.",
+        )
+
+
 class _Trial:
     def __init__(
         self, setup: TrialSetup, plan: TrialPlan, corpus: Corpus, directory: Path, journal: Journal
@@ -151,6 +164,7 @@ class _Trial:
     def prepare(self) -> None:
         """Wait for quiet and idle, flush, and write everything that stands before the first request."""
         setup, plan, site = self._setup, self._plan, self._site
+        require_space(self._directory)
         if plan.quiet_s:
             self._step(f"quiet for {plan.quiet_s:g} s")
             self._clock.sleep_ns(round(plan.quiet_s * 1e9))

@@ -215,3 +215,17 @@ def test_the_repeating_command_needs_no_directory() -> None:
     """The command that repeats a study leaves out the directory that is taken now."""
     again = repeating(("capacity", "http://h", "--out", "runs/a", "--shape", "1k/1k"))
     assert again == "nameplate capacity http://h --shape 1k/1k"
+
+
+def test_options_from_a_file(run: Run, tmp_path: Path) -> None:
+    """A TOML file gives defaults by the options' own names, and the command line wins over it."""
+    file = tmp_path / "study.toml"
+    file.write_text('[trial]\nshape = "64/8"\nconcurrency = 2\nrequests = 4\nfact = "colour=blue"\n')
+    code, out, err = run("--config", str(file), "trial", "sim:demo", "-c", "3", "--json")
+    assert code == 0, err
+    result = json.loads(out)
+    assert result["plan"]["concurrency"] == 3 and result["plan"]["requests"] == 4
+    assert result["identity_before"]["facts"]["colour"]["value"] == "blue"
+    file.write_text('[trial]\nshapes = "64/8"\n')
+    code, _out, err = run("--config", str(file), "trial", "sim:demo", "-c", "3")
+    assert code == 2 and "no option 'shapes'" in " ".join(err.split())

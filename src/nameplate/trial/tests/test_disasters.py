@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from nameplate.evidence import layout
@@ -25,7 +24,7 @@ from nameplate.verify import verify
 
 pytestmark = pytest.mark.live
 
-KILLS = 8
+KILLS = 6
 TRIAL = ("--shape", "64/40", "-c", "6", "--requests", "60", "--warmup", "1", "--ordinary-scheduling")
 
 
@@ -142,10 +141,10 @@ def test_second_interrupt_cancels_and_seals(server: SimProcess, tmp_path: Path) 
 
 @pytest.fixture
 def small_disk() -> Iterator[Path]:
-    """Mount a disk of 2 MiB; skip where that is not allowed."""
+    """Mount a disk of 96 MiB; skip where that is not allowed."""
     directory = Path(tempfile.mkdtemp())
     mounted = shutil.which("mount") and subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(directory)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", str(directory)], capture_output=True, check=False
     )
     if not mounted or mounted.returncode:
         directory.rmdir()
@@ -158,15 +157,29 @@ def small_disk() -> Iterator[Path]:
 
 
 def test_full_disk_ends_the_trial_clearly(server: SimProcess, small_disk: Path) -> None:
-    """A disk that is too full ends the trial with a sentence that says so, and what was written is whole."""
-    process = start(server.url, small_disk / "out")
+    """A disk that fills up under load ends the trial with a sentence that says so, and what was written is whole."""
+    process = start(server.url, small_disk / "out", "--requests", "2000")
+    trial = await_load(small_disk / "out")
+    with (small_disk / "filler").open("wb") as filler:
+        try:
+            while True:
+                filler.write(bytes(1 << 20))
+                filler.flush()
+        except OSError:
+            pass
     _out, err = process.communicate(timeout=60)
     assert process.returncode == 4, err.decode()
     assert b"disk" in err and b"Traceback" not in err
-    for trial in (small_disk / "out").glob("trials/*"):
-        if (trial / layout.HEADER).exists():
-            reader = TrialReader(trial)
-            rows = reader.rows()
-            list(reader.records())
-            assert all(msgspec.json.encode(row) for row in rows)
-            assert not reader.torn
+    reader = TrialReader(trial)
+    assert reader.rows() and list(reader.records())
+    assert not reader.torn
+
+
+def test_too_little_disk_is_refused_first(server: SimProcess, small_disk: Path) -> None:
+    """A disk that is too full to begin with is refused before any load."""
+    (small_disk / "filler").write_bytes(bytes(80 << 20))
+    process = start(server.url, small_disk / "out")
+    _out, err = process.communicate(timeout=60)
+    assert process.returncode == 4, err.decode()
+    assert b"MiB left" in err
+    assert not list((small_disk / "out").glob(f"trials/*/{layout.READS}"))
