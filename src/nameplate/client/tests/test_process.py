@@ -157,14 +157,13 @@ def test_a_refused_connection_is_code_5_in_the_last_word(tmp_path: Path) -> None
     """The process says whose fault it was, and its parent raises it as such."""
     with serving(keep_alive) as server:
         url = server.url
-    order = order_of(plan_of(2, 4), url, tmp_path, body=body(4))
-    worker = LoadProcess(order)
+    worker = LoadProcess(order_of(plan_of(2, 4), url, tmp_path, body=body(4)))
     word = ending(worker)
     worker.close()
     assert word.exit_code == worker.process.returncode == 5
     assert "refused" in (word.error or "") and word.hint
     with pytest.raises(ServerError, match="refused"):
-        carry(order, unsteered)
+        process_module._combine([word])
 
 
 def test_a_file_of_authorities_that_is_none_is_the_callers_mistake(tmp_path: Path) -> None:

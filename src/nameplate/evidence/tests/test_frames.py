@@ -10,7 +10,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nameplate import zstd
@@ -48,6 +48,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("frames") / "reads.zst"
 
 
+@settings(max_examples=40, deadline=None)
 @given(contents=st.lists(st.binary(min_size=1, max_size=2000), max_size=6))
 def test_frames_come_back(place: Path, contents: list[bytes]) -> None:
     """Frames come back whole and in order; the file is a plain zstd file that any tool unpacks."""

@@ -6,7 +6,7 @@ import contextlib
 from array import array
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nameplate.evidence import timeline
@@ -31,12 +31,14 @@ def packed(record: Record) -> bytes:
     return HEADER.pack(*record[:6]) + record.payload
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(record(), max_size=20))
 def test_records_come_back(records: list[Record]) -> None:
     """A frame of any records decodes to the same records in the same order."""
     assert list(unpack(b"".join(map(packed, records)))) == records
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(record(), min_size=1, max_size=4), st.data())
 def test_a_cut_frame_never_gives_a_wrong_record(records: list[Record], data: st.DataObject) -> None:
     """Cut anywhere, a frame gives its first records and then either ends on a boundary or raises ValueError."""
@@ -70,12 +72,14 @@ def line(draw: st.DrawFn) -> Timeline:
     return Timeline(draw(u32), times, array("i", draw(counts)) if counted else None)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(line(), max_size=8))
 def test_timelines_come_back(lines: list[Timeline]) -> None:
     """Times and counts come back, and what was not counted stays absent."""
     assert list(timeline.unpack(b"".join(map(timeline.pack, lines)))) == lines
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(line(), min_size=1, max_size=4), st.data())
 def test_a_cut_timeline_never_gives_a_wrong_one(lines: list[Timeline], data: st.DataObject) -> None:
     """Cut anywhere, only whole timelines are given."""
@@ -86,6 +90,7 @@ def test_a_cut_timeline_never_gives_a_wrong_one(lines: list[Timeline], data: st.
     assert found == lines[: len(found)]
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=200))
 def test_random_bytes_raise_nothing_but_value_errors(frame: bytes) -> None:
     """Bytes that were never packed by us end in ValueError at worst, and ask for no memory."""

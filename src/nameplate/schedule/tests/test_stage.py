@@ -1,3 +1,11 @@
+"""A trial's stages and when their requests are due: pure functions of the plan."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.shape import Shape
 from nameplate.schedule.closed_loop import ClosedLoop
@@ -42,3 +50,63 @@ def test_no_warmup_leaves_one_stage() -> None:
     """A trial without warm-up begins with its measured part."""
     (only,) = stages_of(plan(warmup=0))
     assert only.name == "measured" and only.first_index == 0
+
+
+plans = st.builds(
+    plan,
+    concurrency=st.integers(1, 40),
+    requests=st.integers(1, 200),
+    warmup=st.integers(0, 9),
+    start=st.sampled_from(["burst", "staggered", "handover"]),
+    stagger_ns=st.integers(0, 10**10),
+)
+
+
+@given(plans)
+def test_a_plan_alone_decides_its_stages(given_plan: TrialPlan) -> None:
+    """The same plan gives the same stages and due times, in any order of asking."""
+    stages, again = stages_of(given_plan), stages_of(given_plan)
+    assert stages == again
+    for one, other in zip(stages, again, strict=True):
+        indices = range(one.schedule.requests)
+        assert [one.schedule.due_ns(i) for i in indices] == [
+            other.schedule.due_ns(i) for i in reversed(indices)
+        ][::-1]
+
+
+@given(plans)
+def test_exactly_n_are_measured_on_c_slots(given_plan: TrialPlan) -> None:
+    """The last stage is the measured one, with the plan's own numbers, after a serial warm-up of its own."""
+    *before, measured = stages_of(given_plan)
+    assert (measured.name, measured.schedule.requests, measured.schedule.slots) == (
+        "measured",
+        given_plan.requests,
+        given_plan.concurrency,
+    )
+    assert [stage.name for stage in before] == ["warmup"] * bool(given_plan.warmup) + ["ramp"] * (
+        given_plan.start == "handover"
+    )
+    if given_plan.warmup:
+        assert before[0].schedule == ClosedLoop(1, given_plan.warmup)
+    indices = [
+        i for s in stages_of(given_plan) for i in range(s.first_index, s.first_index + s.schedule.requests)
+    ]
+    assert sorted(indices) == list(range(prompts_needed(given_plan)))
+
+
+@given(plans)
+def test_only_opening_requests_have_a_time_of_their_own(given_plan: TrialPlan) -> None:
+    """Slot i opens at i staggers, where the policy staggers; every later request waits for a free slot."""
+    schedule = stages_of(given_plan)[-1].schedule
+    step = given_plan.stagger_ns if given_plan.start == "staggered" else 0
+    for index in range(schedule.requests):
+        opens = index < given_plan.concurrency and given_plan.start != "handover"
+        assert schedule.due_ns(index) == (index * step if opens else None)
+
+
+def test_a_ramp_is_bounded() -> None:
+    """A ramp that never restarts every slot runs out of requests, and prompts, instead of running for ever."""
+    stages = stages_of(plan(start="handover"))
+    assert [stage.schedule.requests for stage in stages] == [8, 64, 64]
+    with pytest.raises(AttributeError):
+        stages[0].name = "ramp"  # type: ignore[misc]
