@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from nameplate.cli.request import (
     redacted_command,
 )
 from nameplate.contract.contract import Contract
-from nameplate.contract.errors import CallerError
+from nameplate.contract.errors import CallerError, NameplateError
 from nameplate.contract.quantity import parse_duration_ns
 from nameplate.contract.rules import Rules
 from nameplate.contract.target import Target
@@ -36,7 +36,15 @@ from nameplate.prompts.dataset import Dataset
 from nameplate.report.live import LiveView, QuietView
 from nameplate.studies.archive import StudyArchive
 from nameplate.studies.capacity import require_levels
-from nameplate.studies.conduct import Conditions, Conducted, conduct, level_warning, prepare, prepare_again
+from nameplate.studies.conduct import (
+    Conditions,
+    Conducted,
+    Prepared,
+    conduct,
+    level_warning,
+    prepare,
+    prepare_again,
+)
 from nameplate.studies.single import single_plan
 from nameplate.trial.ground import Ground
 from nameplate.trial.interruption import Interruption
@@ -71,11 +79,19 @@ def run_single(
         plan = single_plan(prepared.contract, shape, concurrency, options["requests"])
         try:
             result = run_trial(prepared.setup, plan, prepared.corpora[shape], archive.trial(plan.key))
-            conditions.watch.finished(plan, result)
-        finally:
-            prepared.journal.close()
-            archive.seal()
+        except NameplateError:
+            # The fault that ended the trial is what a person must hear of, not a disk that is too full to seal.
+            with suppress(NameplateError):
+                _close(prepared)
+            raise
+        _close(prepared)
+        conditions.watch.finished(plan, result)
         return result, archive.trial(plan.key)
+
+
+def _close(prepared: Prepared) -> None:
+    prepared.journal.close()
+    prepared.archive.seal()
 
 
 def run_capacity(

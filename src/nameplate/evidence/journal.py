@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
+from nameplate.evidence.manifest import disk_fault
+
 
 class JournalEntry(Struct, frozen=True):
     """Note one event: probe, calibration, flush, health, warm-up, window, drain, signal, clock pair, disk."""
@@ -23,10 +25,11 @@ class Journal:
     """Append entries to a file that several processes may share; an entry is there whole or not at all."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def note(self, t_ns: int, what: str, **detail: Any) -> None:
-        """Append one entry; `detail` must be plain JSON values. OSError when the disk is full."""
+        """Append one entry; `detail` must be plain JSON values. ClientError when the disk is full."""
         line = msgspec.json.encode(JournalEntry(t_ns, what, detail)) + b"\n"
         # Locked, because half a line on a full disk must be cut away before anybody else appends.
         fcntl.flock(self._fd, fcntl.LOCK_EX)
@@ -36,9 +39,9 @@ class Journal:
                 written = 0
                 while written < len(line):
                     written += os.write(self._fd, line[written:])
-            except OSError:
+            except OSError as error:
                 os.ftruncate(self._fd, before)
-                raise
+                raise disk_fault(self._path, error) from None
         finally:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
@@ -48,6 +51,9 @@ class Journal:
 
     def close(self) -> None:
         if self._fd >= 0:
-            os.fsync(self._fd)
+            try:
+                os.fsync(self._fd)
+            except OSError:
+                pass  # A full disk has been heard of where an entry was lost.
             os.close(self._fd)
             self._fd = -1

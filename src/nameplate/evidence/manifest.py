@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from nameplate.contract.errors import EvidenceError
+from nameplate.contract.errors import ClientError, EvidenceError
 from nameplate.evidence import layout
 
 
@@ -34,8 +34,20 @@ def digest_file(path: Path) -> FileDigest:
     return FileDigest(digest.hexdigest(), path.stat().st_size)
 
 
+def disk_fault(path: Path, error: OSError) -> ClientError:
+    """Word a file that could not be written."""
+    return ClientError(
+        f"{path} could not be written to the disk: {error.strerror or error}.",
+        why="Without complete evidence there is no verdict; what was written is intact.",
+        hint="Free disk space, or keep less with --raw sample:N, --no-raw or --no-prompts.",
+    )
+
+
 def write_durably(path: Path, data: bytes) -> None:
-    """Write a whole file so that a crash leaves the old one or the new one, never half of one."""
+    """Write a whole file so that a crash leaves the old one or the new one, never half of one.
+
+    ClientError where the disk does not take it.
+    """
     temporary = path.with_name(path.name + ".partial")
     try:
         with temporary.open("wb") as stream:
@@ -43,9 +55,9 @@ def write_durably(path: Path, data: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
-    except OSError:
+    except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise
+        raise disk_fault(path, error) from None
     directory = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(directory)

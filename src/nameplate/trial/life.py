@@ -91,10 +91,10 @@ def run_trial(setup: TrialSetup, plan: TrialPlan, corpus: Corpus, directory: Pat
         if not trial.loaded:
             raise
         trial.note(from_disk.INTERRUPTED, during="drain", error=error.what)
-    except NameplateError as error:
-        trial.note(from_disk.INTERRUPTED, fault=error.fault, error=str(error))
-        _seal_what_is_there(directory, setup)
-        raise
+    except (NameplateError, OSError) as error:
+        fault = error if isinstance(error, NameplateError) else manifest.disk_fault(directory, error)
+        _seal_what_is_there(trial, fault)
+        raise fault from None
     finally:
         journal.close()
         _tidy(directory, setup)
@@ -107,13 +107,13 @@ def _tidy(directory: Path, setup: TrialSetup) -> None:
         (directory / layout.PROMPTS).unlink(missing_ok=True)
 
 
-def _seal_what_is_there(directory: Path, setup: TrialSetup) -> None:
+def _seal_what_is_there(trial: _Trial, fault: NameplateError) -> None:
     """Seal a trial that a fault ended, if its load had begun: what was measured stands, marked as interrupted."""
-    if not (directory / layout.HEADER).exists():
-        return
     try:
-        _tidy(directory, setup)
-        seal(directory)
+        trial.note(from_disk.INTERRUPTED, fault=fault.fault, error=str(fault))
+        if (trial.directory / layout.HEADER).exists():
+            _tidy(trial.directory, trial.setup)
+            seal(trial.directory)
     except (NameplateError, OSError):
         pass  # The fault itself is what the caller must hear of; an unsealed trial is visibly unfinished.
 
@@ -121,16 +121,9 @@ def _seal_what_is_there(directory: Path, setup: TrialSetup) -> None:
 def seal(directory: Path) -> TrialResult:
     """Measure and judge what is on disk, write the result, then the manifest; ClientError where the disk is full."""
     result = evaluate(from_disk.load_evidence(directory))
-    try:
-        manifest.write_durably(directory / layout.RESULT, encode(result))
-        names = [path.name for path in directory.iterdir() if path.is_file() and path.name != layout.MANIFEST]
-        manifest.seal(directory, names)
-    except OSError as error:
-        raise ClientError(
-            f"The trial in {directory} could not be sealed: {error.strerror or error}.",
-            why="What was recorded is there, without a result.",
-            hint="Free disk space and run the trial again.",
-        ) from None
+    manifest.write_durably(directory / layout.RESULT, encode(result))
+    names = [path.name for path in directory.iterdir() if path.is_file() and path.name != layout.MANIFEST]
+    manifest.seal(directory, names)
     return result
 
 
@@ -149,10 +142,10 @@ class _Trial:
     def __init__(
         self, setup: TrialSetup, plan: TrialPlan, corpus: Corpus, directory: Path, journal: Journal
     ) -> None:
-        self._setup = setup
+        self.setup = setup
         self._plan = plan
         self._corpus = corpus
-        self._directory = directory
+        self.directory = directory
         self._journal = journal
         self._site = setup.site
         self._clock = setup.site.ground.clock
@@ -163,8 +156,8 @@ class _Trial:
 
     def prepare(self) -> None:
         """Wait for quiet and idle, flush, and write everything that stands before the first request."""
-        setup, plan, site = self._setup, self._plan, self._site
-        require_space(self._directory)
+        setup, plan, site = self.setup, self._plan, self._site
+        require_space(self.directory)
         if plan.quiet_s:
             self._step(f"quiet for {plan.quiet_s:g} s")
             self._clock.sleep_ns(round(plan.quiet_s * 1e9))
@@ -180,7 +173,7 @@ class _Trial:
         identity = site.identity()
         self._note_idle("before")
         self._step("writing prompts")
-        self._asks = write_prompts(self._directory / layout.PROMPTS, setup.contract, plan, self._corpus)
+        self._asks = write_prompts(self.directory / layout.PROMPTS, setup.contract, plan, self._corpus)
         header = TrialHeader(
             contract=setup.contract,
             plan=plan,
@@ -196,20 +189,20 @@ class _Trial:
             workers=setup.workers,
         )
         manifest.write_durably(
-            self._directory / layout.HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n"
+            self.directory / layout.HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n"
         )
 
     def load(self) -> None:
         """Carry out the load with the server watched from another process."""
-        setup, plan, site = self._setup, self._plan, self._site
+        setup, plan, site = self.setup, self._plan, self._site
         order = LoadOrder(
             target=setup.contract.target,
             credentials=setup.credentials,
             deadlines=setup.contract.deadlines,
             stages=stages_of(plan),
             asks=self._asks,
-            directory=str(self._directory),
-            prompts_path=str(self._directory / layout.PROMPTS),
+            directory=str(self.directory),
+            prompts_path=str(self.directory / layout.PROMPTS),
             keeping=setup.keeping,
             new_connections=setup.new_connections,
             raise_scheduling=setup.raise_scheduling,
@@ -217,12 +210,12 @@ class _Trial:
         )
 
         def show(progress: Progress, ttfts_ns: Mapping[int, int]) -> None:
-            setup.watch.progress(plan, progress, ttfts_ns, self._directory)
+            setup.watch.progress(plan, progress, ttfts_ns, self.directory)
 
         steering = Steering(setup.contract, plan, setup.interruption, show)
         self._step("load")
         with (
-            site.ground.watching(site.adapter, self._directory / layout.SERVER),
+            site.ground.watching(site.adapter, self.directory / layout.SERVER),
             setup.interruption.loading(),
         ):
             finished = site.ground.carry(order, steering)
@@ -247,7 +240,7 @@ class _Trial:
         self.note(from_disk.ENDED)
 
     def _flush(self) -> None:
-        adapter, contract = self._site.adapter, self._setup.contract
+        adapter, contract = self._site.adapter, self.setup.contract
         if contract.cache.flush == "never":
             self.note("idle_wait", **msgspec.to_builtins(wait_idle(adapter, limit_ns=IDLE_LIMIT_NS)))
             return
@@ -261,10 +254,10 @@ class _Trial:
             )
 
     def _warm(self) -> None:
-        if self._setup.contract.cache.cold:
+        if self.setup.contract.cache.cold:
             return
         self._step("warming the shared prefix")
-        answer = warm_prefix(self._site.ground.transport, self._setup.contract, self._plan, self._corpus)
+        answer = warm_prefix(self._site.ground.transport, self.setup.contract, self._plan, self._corpus)
         self.note("prefix_warmed", **msgspec.to_builtins(answer))
         if not answer.ok:
             raise ServerError(f"The request that warms the shared prefix failed: {answer.error}.")
@@ -276,4 +269,4 @@ class _Trial:
             self.note(from_disk.IDLE, **from_disk.idle_detail(moment, ServerSample.of(state)))
 
     def _step(self, what: str) -> None:
-        self._setup.watch.step(self._plan, what)
+        self.setup.watch.step(self._plan, what)

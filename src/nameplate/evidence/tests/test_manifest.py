@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from nameplate.contract.errors import EvidenceError
+from nameplate.contract.errors import ClientError, EvidenceError
 from nameplate.evidence import layout, manifest
 from nameplate.evidence.manifest import FileDigest, Manifest, mismatches, seal, write_durably
 
@@ -115,6 +115,6 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(ClientError, match="No space"):
         write_durably(path, b"new")
     assert path.read_bytes() == b"old" and [p.name for p in tmp_path.iterdir()] == ["plate.json"]
