@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from nameplate.contract.errors import ClientError
 from nameplate.evidence import frames, layout, writer
 from nameplate.evidence.journal import Journal, JournalEntry
 from nameplate.evidence.reader import TrialReader
@@ -179,7 +180,7 @@ def test_a_journal_entry_is_whole_or_absent(
     notes.note(1, "first")
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", Disk(fail_at, piece=9).write)
-        with pytest.raises(OSError, match="No space"):
+        with pytest.raises(ClientError, match="No space"):
             notes.note(2, "lost", reason="the disk is full")
     notes.note(3, "last")
     notes.close()
