@@ -16,8 +16,8 @@ Scheduling = Literal["realtime", "raised", "normal"]
 # The lowest real-time priority is above every ordinary process, and that is all that is wanted.
 _PRIORITY = 1
 _NICE = -10
-# Linux and the BSDs alike (sys/mman.h).
-_MCL_CURRENT = 1
+# Linux (asm-generic/mman.h): what is mapped now, but only the pages that are really in use.
+_MCL_CURRENT, _MCL_ONFAULT = 1, 4
 
 
 def raise_scheduling() -> Scheduling:
@@ -48,6 +48,6 @@ def lock_memory() -> bool:
     try:
         import ctypes
 
-        return bool(ctypes.CDLL(None).mlockall(_MCL_CURRENT) == 0)
+        return bool(ctypes.CDLL(None).mlockall(_MCL_CURRENT | _MCL_ONFAULT) == 0)
     except (OSError, AttributeError):
         return False
