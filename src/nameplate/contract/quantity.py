@@ -80,3 +80,16 @@ def format_duration(ns: float) -> str:
             value = ns / size
             return f"{value:.{3 if unit == 's' and abs(value) < 100 else 1}f} {unit}"
     return f"{ns:.0f} ns"
+
+
+def format_limit(ns: int) -> str:
+    """Write a limit as its author would, without trailing zeros: `250 ms`, `10 s`, `2.5 s`."""
+    for unit, size, least in (
+        ("h", 3600 * 10**9, 2),
+        ("min", 60 * 10**9, 2),
+        ("s", 10**9, 1),
+        ("ms", 10**6, 1),
+    ):
+        if ns >= size * least:
+            return f"{ns / size:.9g} {unit}"
+    return f"{ns / 1000:g} us"

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from nameplate.contract.errors import CallerError
-from nameplate.contract.quantity import format_duration, parse_duration_ns, parse_ratio
+from nameplate.contract.quantity import format_limit, parse_duration_ns, parse_ratio
 
 Metric = Literal["ttft", "itl", "tpot", "e2e", "longest_gap", "error_rate"]
 
@@ -76,4 +76,4 @@ class Slo(Struct, frozen=True):
         if self.limit_ratio is not None:
             return f"error_rate < {self.limit_ratio:g}"
         assert self.percentile is not None and self.limit_ns is not None
-        return f"{self.metric} p{repr(self.percentile).removesuffix('.0')} < {format_duration(self.limit_ns)}"
+        return f"{self.metric} p{repr(self.percentile).removesuffix('.0')} < {format_limit(self.limit_ns)}"
