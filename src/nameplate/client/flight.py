@@ -59,7 +59,6 @@ class Flight:
 
     def row(self, worker: int) -> RequestRow:
         """Build the row of an ended request."""
-        tally = self.tally
         return RequestRow(
             index=self.index,
             phase=self.phase,
@@ -68,34 +67,13 @@ class Flight:
             scheduled_ns=self.scheduled_ns,
             sent_ns=self.sent_ns,
             body_sent_ns=self.body_sent_ns,
-            first_output_ns=tally.first_output_ns,
-            first_answer_ns=tally.first_answer_ns,
-            second_output_ns=tally.second_output_ns,
-            last_output_ns=tally.last_output_ns,
-            finish_ns=tally.finish_ns,
-            end_ns=tally.end_ns,
-            outcome=tally.outcome.value,
-            http_status=tally.http_status,
-            finish_reason=tally.finish_reason,
             asked_output_tokens=self.asked_output_tokens,
-            prompt_tokens=tally.prompt_tokens,
-            cached_tokens=tally.cached_tokens,
-            reasoning_tokens=tally.reasoning_tokens,
-            output_tokens=tally.output_tokens,
-            output_tokens_source=tally.output_tokens_source,  # type: ignore[arg-type]
-            output_events=tally.output_events,
-            first_event_tokens=tally.first_event_tokens,
-            longest_gap_ns=tally.longest_gap_ns,
-            output_bytes=tally.output_bytes,
             prompt_sha256=self.prompt_sha256,
             prompt_head_sha256=self.head_sha256,
-            output_sha256=tally.output_sha256,
-            error=tally.error,
-            warnings=tuple(sorted(tally.warnings)),
             connect_ns=self.connect_ns,
             idle_ns=self.idle_ns,
             worker=worker,
-        )
+        ).told(self.tally)
 
     def timeline(self) -> Timeline:
         """Return when each output event came, with its tokens where the server counted every one."""

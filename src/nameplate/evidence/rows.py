@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
+
+from nameplate.wire.tally import Tally
 
 Phase = Literal["warmup", "ramp", "opening", "steady"]
 
@@ -33,7 +35,7 @@ class RequestRow(Struct, frozen=True, kw_only=True):
     last_output_ns: int | None = None
     finish_ns: int | None = None
     end_ns: int | None = None
-    outcome: str
+    outcome: str = "unfinished"
     http_status: int | None = None
     finish_reason: str | None = None
     asked_output_tokens: int
@@ -54,6 +56,33 @@ class RequestRow(Struct, frozen=True, kw_only=True):
     connect_ns: int | None = None
     idle_ns: int | None = None
     worker: int = 0
+
+    def told(self, tally: Tally) -> RequestRow:
+        """Return the row with everything that the response told, as its tally folded it."""
+        return structs.replace(
+            self,
+            first_output_ns=tally.first_output_ns,
+            first_answer_ns=tally.first_answer_ns,
+            second_output_ns=tally.second_output_ns,
+            last_output_ns=tally.last_output_ns,
+            finish_ns=tally.finish_ns,
+            end_ns=tally.end_ns,
+            outcome=tally.outcome.value,
+            http_status=tally.http_status,
+            finish_reason=tally.finish_reason,
+            prompt_tokens=tally.prompt_tokens,
+            cached_tokens=tally.cached_tokens,
+            reasoning_tokens=tally.reasoning_tokens,
+            output_tokens=tally.output_tokens,
+            output_tokens_source=tally.output_tokens_source,
+            output_events=tally.output_events,
+            first_event_tokens=tally.first_event_tokens,
+            longest_gap_ns=tally.longest_gap_ns,
+            output_bytes=tally.output_bytes,
+            output_sha256=tally.output_sha256,
+            error=tally.error,
+            warnings=tuple(sorted(tally.warnings)),
+        )
 
     @property
     def measured(self) -> bool:

@@ -124,7 +124,6 @@ class Exchange:
         self, phase: Phase, class_name: str, prompt: PromptFacts, recorded: RequestRow | None
     ) -> RequestRow:
         """Build the row; what only the client knew (slot, connection, worker) is taken from the recorded one."""
-        tally = self.tally
         return RequestRow(
             index=self.index,
             phase=phase,
@@ -135,34 +134,13 @@ class Exchange:
             else (self.sent_ns or self.last_ns),
             sent_ns=self.sent_ns,
             body_sent_ns=self.body_sent_ns,
-            first_output_ns=tally.first_output_ns,
-            first_answer_ns=tally.first_answer_ns,
-            second_output_ns=tally.second_output_ns,
-            last_output_ns=tally.last_output_ns,
-            finish_ns=tally.finish_ns,
-            end_ns=tally.end_ns,
-            outcome=tally.outcome.value,
-            http_status=tally.http_status,
-            finish_reason=tally.finish_reason,
             asked_output_tokens=prompt.output_tokens,
-            prompt_tokens=tally.prompt_tokens,
-            cached_tokens=tally.cached_tokens,
-            reasoning_tokens=tally.reasoning_tokens,
-            output_tokens=tally.output_tokens,
-            output_tokens_source=tally.output_tokens_source,  # type: ignore[arg-type]
-            output_events=tally.output_events,
-            first_event_tokens=tally.first_event_tokens,
-            longest_gap_ns=tally.longest_gap_ns,
-            output_bytes=tally.output_bytes,
             prompt_sha256=prompt.sha256,
             prompt_head_sha256=prompt.head_sha256,
-            output_sha256=tally.output_sha256,
-            error=tally.error,
-            warnings=tuple(sorted(tally.warnings)),
             connect_ns=recorded.connect_ns if recorded else None,
             idle_ns=recorded.idle_ns if recorded else None,
             worker=recorded.worker if recorded else 0,
-        )
+        ).told(self.tally)
 
 
 class Phases:
