@@ -23,7 +23,7 @@ from nameplate.client.load import Load
 from nameplate.client.loop import Loop
 from nameplate.client.order import Finished, LoadOrder
 from nameplate.client.recorder import Recorder
-from nameplate.client.standing import lock_memory, raise_scheduling
+from nameplate.client.standing import lock_memory, peak_memory_bytes, raise_scheduling
 from nameplate.contract.errors import ClientError, NameplateError, ServerError
 from nameplate.evidence.writer import EvidenceWriter
 from nameplate.prompts.store import PromptStore
@@ -79,7 +79,7 @@ class Worker:
             major_faults=usage.ru_majflt,
             memory_locked=locked,
             scheduling=self._scheduling,
-            peak_memory_bytes=usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+            peak_memory_bytes=peak_memory_bytes(),
         )
 
     def _keep_house(self, now_ns: int) -> None:

@@ -27,6 +27,12 @@ pytestmark = pytest.mark.live
 SHORT = Deadlines(SECOND_NS, 2 * SECOND_NS, SECOND_NS, 5 * SECOND_NS)
 
 
+@pytest.fixture(autouse=True)
+def _quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait less between the attempts before a load gives up a server."""
+    monkeypatch.setattr("nameplate.client.loop.REOPEN_EVERY_NS", 10_000_000)
+
+
 def outcomes(rows: list[RequestRow]) -> Counter[str]:
     """Count outcomes."""
     return Counter(row.outcome for row in rows)

@@ -20,6 +20,12 @@ from nameplate.evidence.records import Kind
 pytestmark = pytest.mark.live
 
 
+@pytest.fixture(autouse=True)
+def _quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait less between the attempts before a load gives up a server."""
+    monkeypatch.setattr("nameplate.client.loop.REOPEN_EVERY_NS", 10_000_000)
+
+
 def certificate(directory: Path, name: str) -> Path:
     """Make a self-signed certificate for the loopback; the file holds its key too."""
     openssl = shutil.which("openssl")
