@@ -1,4 +1,4 @@
-"""The load process's standing with its own machine: run at once, stay in memory where the system allows it, take little.
+"""The load process's standing with its own machine: run at once, stay in memory, and know what it takes.
 
 A client that shares its machine with anything busy is late by whole time slices: beside a server that kept both of two
 CPUs busy, reads were noticed 60 ms late at p99 and requests sent 130 ms late; with real-time scheduling 0.3 ms. The
