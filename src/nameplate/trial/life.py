@@ -34,6 +34,9 @@ from nameplate.trial.site import Site
 from nameplate.trial.steering import Steering
 
 IDLE_LIMIT_NS = 120 * 10**9
+# A server that recovers from a load may miss one health check.
+LOST_TRIES = 5
+LOST_INTERVAL_NS = 10**9
 
 
 class Watch(Protocol):
@@ -235,9 +238,22 @@ class _Trial:
         self._step("waiting for the server to drain")
         idle = wait_idle(self._site.adapter, limit_ns=IDLE_LIMIT_NS)
         self.note("drained", **msgspec.to_builtins(idle))
+        self._require_server()
         self._note_idle("after")
         self.note(from_disk.IDENTITY, **from_disk.identity_detail("after", self._site.identity()))
         self.note(from_disk.ENDED)
+
+    def _require_server(self) -> None:
+        """Raise ServerError where the server is gone after the load: what failed then is no verdict on its capacity."""
+        for _ in range(LOST_TRIES):
+            if self._site.adapter.healthy():
+                return
+            self._clock.sleep_ns(LOST_INTERVAL_NS)
+        raise ServerError(
+            f"{self._site.target.url} was lost during the trial: it no longer answers its health check.",
+            why="What failed then says nothing of the load that it can take.",
+            hint="See the server's log. What was measured is on disk; a study goes on with --resume.",
+        )
 
     def _flush(self) -> None:
         adapter, contract = self._site.adapter, self.setup.contract
