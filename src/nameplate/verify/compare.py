@@ -11,23 +11,55 @@ from nameplate.verify.ledger import clipped
 RELATIVE_TOLERANCE = 1e-9
 ABSENT = "<absent>"
 
+# Fields of results, records and plates that hold sentences.
+_PROSE = frozenset(
+    {
+        "detail",
+        "reason",
+        "reasons",
+        "warnings",
+        "damage",
+        "of",
+        "begins",
+        "ends",
+        "label",
+        "qualified",
+        "not_qualified",
+    }
+)
+
 Path = tuple[str | int, ...]
 
 
 def differences(
-    recorded: object, recomputed: object, path: Path = ()
+    recorded: object, recomputed: object, path: Path = (), *, same_version: bool = True
 ) -> Iterator[tuple[Path, object, object]]:
-    """Yield (path, recorded, recomputed) where two documents differ; numbers within one part in 10^9 are equal."""
+    """Yield (path, recorded, recomputed) where two documents differ; numbers within one part in 10^9 are equal.
+
+    What another version of this program wrote may say the same in other words, and need not say what only this
+    version tells: without `same_version` neither is a difference. Every number and status that it did write counts.
+    """
+    if not same_version and (recorded is ABSENT or _is_prose(path, recorded, recomputed)):
+        return
     if isinstance(recorded, dict) and isinstance(recomputed, dict):
         for key in recorded.keys() | recomputed.keys():
-            yield from differences(recorded.get(key, ABSENT), recomputed.get(key, ABSENT), (*path, key))
+            here, there = recorded.get(key, ABSENT), recomputed.get(key, ABSENT)
+            yield from differences(here, there, (*path, key), same_version=same_version)
     elif isinstance(recorded, list) and isinstance(recomputed, list):
         for at in range(max(len(recorded), len(recomputed))):
             here = recorded[at] if at < len(recorded) else ABSENT
             there = recomputed[at] if at < len(recomputed) else ABSENT
-            yield from differences(here, there, (*path, at))
+            yield from differences(here, there, (*path, at), same_version=same_version)
     elif not _same(recorded, recomputed):
         yield path, recorded, recomputed
+
+
+def _is_prose(path: Path, recorded: object, recomputed: object) -> bool:
+    """Tell whether a value is words for people, whose facts stand beside it as numbers and names."""
+    if not _PROSE.intersection(path):
+        return False
+    kinds = (str, list, tuple)
+    return isinstance(recorded, kinds) and isinstance(recomputed, kinds)
 
 
 def _same(recorded: object, recomputed: object) -> bool:

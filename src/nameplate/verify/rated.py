@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
+from nameplate import __version__
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import EvidenceError
 from nameplate.contract.identity import Identity
@@ -180,6 +181,6 @@ def _check_plate(
         ledger.fail(Name.plate, f"the plate cannot be built again: {error}")
         return
     recomputed = msgspec.json.decode(msgspec.json.encode(ours))
-    for found in differences(recorded, recomputed):
+    for found in differences(recorded, recomputed, same_version=plate.tool_version == __version__):
         ledger.fail(Name.plate, told(*found))
     ledger.close(Name.plate, f"{len(plate.shapes)} shapes, every value as recomputed", len(plate.shapes))

@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct, field
 
+from nameplate import __version__
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import EvidenceError, NameplateError
 from nameplate.contract.identity import compare
@@ -201,7 +202,8 @@ def _check_trials(record: StudyRecord, trials: Mapping[str, VerifiedTrial], ledg
             ledger.unverified(name, f"{entry.key} cannot be recomputed")
         elif entry_of(trial.result) != entry:
             ours = msgspec.to_builtins(entry_of(trial.result))
-            for found in differences(msgspec.to_builtins(entry), ours, (entry.key,)):
+            same = record.tool_version == __version__
+            for found in differences(msgspec.to_builtins(entry), ours, (entry.key,), same_version=same):
                 ledger.fail(name, told(*found))
     for key, trial in trials.items():
         if trial.header is not None and trial.header.plan.key != key:

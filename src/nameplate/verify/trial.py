@@ -132,7 +132,7 @@ def _recompute(
     published = _published(reader, ledger)
     _check_files(reader, published, sealed, ledger)
     if result is not None:
-        _check_published(published, result, history, sealed, ledger)
+        _check_published(published, result, history, header.tool_version, sealed, ledger)
     return recomputed
 
 
@@ -209,7 +209,12 @@ def _check_files(reader: TrialReader, published: dict[str, Any] | None, sealed: 
 
 
 def _check_published(
-    published: dict[str, Any] | None, result: TrialResult, history: History, sealed: bool, ledger: Ledger
+    published: dict[str, Any] | None,
+    result: TrialResult,
+    history: History,
+    written_by: str,
+    sealed: bool,
+    ledger: Ledger,
 ) -> None:
     if published is None:
         if not ledger.failed(Name.files):
@@ -217,7 +222,7 @@ def _check_published(
                 lacking = ledger.fail if sealed and name is Name.published_numbers else ledger.unverified
                 lacking(name, f"there is no {layout.RESULT}")
         return
-    check_result(published, result, ledger)
+    check_result(published, result, ledger, written_by=written_by)
     if history.bare:
         for name in _FROM_RESULT:
             ledger.unverified(name, f"agrees with the recorded rows, but {row_checks.unkept(history)}")

@@ -351,3 +351,26 @@ def test_non_empty_output_sees_a_silent_stream_passed_off_as_an_answer(trial: Pa
     _silence(trial)
     _forge(trial, "empty_output")
     assert "empty_output" in only(trial, Name.non_empty_output)
+
+
+def _of_another_version(result: Any) -> None:
+    """Say everything in other words, and leave out what only a later version tells."""
+    result["verdict"]["reasons"] = ["it was fast"]
+    for gate in result["gates"]:
+        gate["detail"] = "held"
+    result["measurement"]["rates"]["tokens_whole"]["of"] = "tokens"
+    del result["measurement"]["correctness"]["silent_tails"]
+
+
+def test_evidence_of_another_version_may_say_it_in_other_words(trial: Path) -> None:
+    """Words and later additions are not held against an earlier version; numbers and statuses are."""
+    edit_json(trial, layout.RESULT, _of_another_version)
+    assert verify(trial).exit_code == 4
+    edit_json(trial, layout.HEADER, lambda header: header.update(tool_version="0.0.1"))
+    report = verify(trial)
+    assert {check.status for check in report.checks} == {"pass"}
+    assert "words are those of version 0.0.1" in report.check(Name.trial_verdict).detail
+    edit_json(trial, layout.RESULT, lambda r: r["gates"][0].update(status="fail"))
+    assert only(trial, Name.status_ok)
+    edit_json(trial, layout.RESULT, lambda r: r["verdict"].update(status="fail"))
+    assert failing(verify(trial)) == {"status_ok", "trial_verdict"}
