@@ -199,6 +199,8 @@ class VirtualLoad:
                 for flight, ending in load.overdue(now_ns):
                     load.failed(flight, now_ns, ending)
                     self._close_of(flight)
+                # What ended by a deadline must be accounted for before the stage counts as over.
+                load.parse(2**62, world.now_ns)
                 self._report(now_ns)
         load.parse(2**62, world.now_ns)
         self._report(world.now_ns())

@@ -229,3 +229,26 @@ def test_options_from_a_file(run: Run, tmp_path: Path) -> None:
     file.write_text('[trial]\nshapes = "64/8"\n')
     code, _out, err = run("--config", str(file), "trial", "sim:demo", "-c", "3")
     assert code == 2 and "no option 'shapes'" in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "words"),
+    [
+        ("stall@12", 1, "timeout"),
+        ("cut@12", 1, "reset"),
+        ("error_event@12", 1, "stream_error"),
+        ("429@12", 1, "rejected"),
+        ("wrong_usage@12", 4, "output_length"),
+        ("html", 5, "not an OpenAI-compatible"),
+    ],
+)
+def test_faults_of_a_server_are_named(run: Run, fault: str, code: int, words: str) -> None:
+    """Each fault of a server ends a trial with its own exit code and its own word, and the evidence verifies."""
+    found, out, err = run(
+        "trial", "sim:demo", "--fault", fault, "--shape", "64/16", "-c", "4", "--requests", "12", "--warmup", "0",
+        "--slo", "ttft p95 < 1s", "--deadline", "silence=5s", "--deadline", "first_output=20s", "--out", "faulty",
+    )  # fmt: skip
+    assert found == code, err
+    assert words in " ".join((out + err).split())
+    for trial in Path("faulty").glob("trials/*"):
+        assert run("verify", str(trial))[0] in (0, 3)
