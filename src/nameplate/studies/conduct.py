@@ -199,6 +199,12 @@ def _survey(conditions: Conditions, target: Target, contract: Contract, nonce: s
     )
     require_contract_fields(site.report, contract.sampling)
     require_flush(site.report, contract.cache)
+    state = site.adapter.state()
+    if state.idle is False:
+        conditions.watch.tell(
+            f"warning: the server has {state.running} running and {state.waiting} waiting requests that are not ours; "
+            "trials wait for an idle server, and with other traffic they are invalid"
+        )
     for conflict in site.report.conflicts:
         conditions.watch.tell(f"warning: {conflict}")
     return site

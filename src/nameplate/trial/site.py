@@ -31,6 +31,9 @@ from nameplate.trial.ground import Ground
 
 Note = Callable[..., None]
 
+# The probe waits for an idle server several times; one that somebody else keeps busy should not take minutes to say so.
+PROBE_IDLE_NS = 10 * 10**9
+
 
 class Site(Struct, frozen=True):
     """Hold one server, ready to be measured: its adapter, its probe's report, and the facts told beside the API."""
@@ -67,7 +70,7 @@ def survey(
 ) -> Site:
     """Detect and probe a server; ServerError where it cannot be measured."""
     adapter = detect(ground.transport, target, ground.clock)
-    report = probe(adapter, nonce, sampling, log=log, given=given)
+    report = probe(adapter, nonce, sampling, log=log, given=given, idle_limit_ns=PROBE_IDLE_NS)
     accepted = structs.replace(report.target, limit_field=report.limit_field)
     report = structs.replace(report, target=accepted)
     adapter.target = accepted
