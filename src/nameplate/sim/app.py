@@ -81,6 +81,11 @@ class App:
         """Return the served model's name, as the server states it."""
         return self.preset.model + ("-other" if self._faults.any("wrong_model") is not None else "")
 
+    @property
+    def phantom_running(self) -> int:
+        """Return how many running requests of somebody else the server pretends to have."""
+        return int(self._faults.any("phantom") or 0)
+
     def handle(self, connection: int, request: HttpRequest, now_ns: int) -> None:
         """Take one request; its response comes out of `advance`, perhaps at once."""
         self._run(now_ns)
@@ -180,10 +185,9 @@ class App:
         if path == "/version":
             return 200, msgspec.json.encode({"version": __version__ + self._changed("+changed", "")}), kind
         if path == "/metrics":
-            phantom = self._faults.any("phantom")
             started_s = self._started_s + self._changed(1.0, 0.0)
             page = render_metrics(
-                self.engine, model=self.model, started_s=started_s, phantom_running=int(phantom or 0)
+                self.engine, model=self.model, started_s=started_s, phantom_running=self.phantom_running
             )
             return 200, page, CONTENT_TYPE
         if path == "/v1/models":

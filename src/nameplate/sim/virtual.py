@@ -145,7 +145,7 @@ class World:
         state, counters = engine.state(), engine.counters
         return ServerSample(
             t_ns=t_ns,
-            running=state.running,
+            running=state.running + self.app.phantom_running,
             waiting=state.waiting,
             kv_usage_mean=state.kv_use,
             kv_usage_max=state.kv_use,
