@@ -68,8 +68,9 @@ def cli(ctx: click.Context, config: Path | None) -> None:
 
 def main() -> None:
     """Run the command line and exit; no traceback reaches a person (NAMEPLATE_DEBUG=1 shows it)."""
+    _open_closed_streams()
     try:
-        code = cli.main(standalone_mode=False)
+        code = _invoke()
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Exit as stop:
@@ -93,6 +94,23 @@ def main() -> None:
         if os.environ.get("NAMEPLATE_DEBUG"):
             raise
         _fail(_internal(error))
+
+
+def _invoke() -> object:
+    try:
+        return cli.main(standalone_mode=False)
+    except SystemExit:
+        # Outside its standalone mode click exits for a broken pipe alone, by 1: that would be an answer here.
+        raise BrokenPipeError from None
+
+
+def _open_closed_streams() -> None:
+    """Put nothing in the place of closed standard streams, lest a file of evidence takes their number."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8")
 
 
 def _fail(error: NameplateError) -> None:

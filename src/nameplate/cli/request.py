@@ -185,6 +185,8 @@ def read_deadlines(options: Options, slos: tuple[Slo, ...]) -> Deadlines:
                 hint="Names: connect, first_output, silence, total; for example first_output=15m.",
             )
         given[field] = parse_duration_ns(value)
+        if given[field] == 0:
+            raise CallerError(f"--deadline {text!r} leaves no time at all.", hint="Give one above 0.")
     derived = Deadlines.for_slos(slos) if not given else Deadlines()
     return Deadlines.for_slos(slos, structs.replace(derived, **given)) if given else derived
 

@@ -164,6 +164,11 @@ def _conditions(
     contract: Contract,
     expected_trials: int | None = None,
 ) -> Iterator[tuple[Conditions, Target]]:
+    if address.virtual and options["workers"] > 1:
+        raise CallerError(
+            "Simulated time has one load process.",
+            hint="Leave --workers out, or add --live.",
+        )
     credentials = read_credentials(options)
     log, given = read_facts(options)
     dataset = (
