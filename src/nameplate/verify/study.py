@@ -70,7 +70,8 @@ def verify_study(directory: Path) -> Report:
     _check_prompts(study, ledger)
     _check_identity(study, ledger)
     if study.record is not None:
-        _check_trials(study.record, counting, ledger)
+        finished = (directory / layout.MANIFEST).exists()
+        _check_trials(study.record, counting, finished, ledger)
         check_rated(directory, study.record, study.plate, study.results, ledger)
         if any(trial.report.exit_code == 3 for trial in counting.values()):
             for name in STUDY_VERDICT:
@@ -187,8 +188,10 @@ def _check_manifest_names(directory: Path, study: _Study, manifest: Manifest | N
 # -- what the trials share ---------------------------------------------------------------------------------------
 
 
-def _check_trials(record: StudyRecord, trials: Mapping[str, VerifiedTrial], ledger: Ledger) -> None:
-    """Hold the record's entries against the trials that are there."""
+def _check_trials(
+    record: StudyRecord, trials: Mapping[str, VerifiedTrial], finished: bool, ledger: Ledger
+) -> None:
+    """Hold the record's entries against the trials that are there; an unfinished study's last one may be unlisted."""
     name = Name.study_trials
     listed: set[str] = set()
     for entry in record.trials:
@@ -210,7 +213,10 @@ def _check_trials(record: StudyRecord, trials: Mapping[str, VerifiedTrial], ledg
             ledger.fail(name, f"the trial in {key} is {clipped(trial.header.plan.key, 80)}")
         interrupted = trial.result is None or trial.result.interrupted
         if key not in listed and not interrupted:
-            ledger.fail(name, f"{key} is sealed, and the record does not list it")
+            if finished:
+                ledger.fail(name, f"{key} counts, and the record does not list it")
+            else:
+                ledger.unverified(name, f"{key} is not in the record: the study ended before it was")
     for decision in record.decisions:
         if decision.trial is not None and decision.step == "judge" and decision.trial in trials:
             result = trials[decision.trial].result
