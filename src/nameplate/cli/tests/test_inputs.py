@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -59,6 +60,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_
         (("capacity", "sim:demo", *CAPACITY, "--min", "9", "--max", "3"), "No level lies between"),
         (("capacity", "sim:demo", *CAPACITY, "--deadline", "first_output=0.5s"), "not above the limit"),
         (("capacity", "sim:demo", *CAPACITY, "--deadline", "lunch=1h"), "NAME=DURATION"),
+        (("capacity", "sim:demo", *CAPACITY, "--deadline", "total=0s"), "total"),
+        (("trial", "sim:demo", "--shape", "64/8", "-c", "4", "--workers", "2"), "--workers"),
         (("capacity", "sim:demo", *CAPACITY, "--expect", "speed=9"), "neither a plate nor figures"),
         (("capacity", "sim:demo", *CAPACITY, "--temperature", "hot"), "not a number"),
         (("capacity", "sim:demo", *CAPACITY, "--fact", "colour"), "not name=value"),
@@ -252,3 +255,17 @@ def test_faults_of_a_server_are_named(run: Run, fault: str, code: int, words: st
     assert words in " ".join((out + err).split())
     for trial in Path("faulty").glob("trials/*"):
         assert run("verify", str(trial))[0] in (0, 3)
+
+
+@pytest.mark.live
+def test_a_reader_that_leaves_is_no_answer() -> None:
+    """A closed pipe, and standard output that was closed from the start, end without traceback and not with code 1."""
+    for command in (
+        f"{sys.executable} -m nameplate --help | true",
+        f"{sys.executable} -m nameplate --help >&-",
+    ):
+        done = subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
