@@ -53,13 +53,6 @@ from nameplate.trial.life import run_trial
 # A study of one shape runs a baseline, some seven probes and six confirmations; for the time left, not for a bound.
 _EXPECTED_TRIALS = 14
 
-_EXIT = {"pass": 0, "fail": 1, "inconclusive": 3, "invalid": 4}
-
-
-def trial_exit_code(result: TrialResult) -> int:
-    """Return the exit code of a single trial; without an SLO the gates alone decide."""
-    return 130 if result.interrupted else _EXIT[result.verdict.status]
-
 
 def run_single(
     text: str, options: dict[str, Any], rules: Rules, concurrency: int, arguments: tuple[str, ...]

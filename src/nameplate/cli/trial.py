@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from nameplate.cli.options import contract_options, evidence_options, sampling_options, server_options
+from nameplate.contract.errors import CallerError, Interrupted
 from nameplate.contract.rules import Rules
 
 
@@ -35,20 +35,18 @@ def command(target: str, **options: Any) -> int:
     from nameplate.cli.output import print_json
     from nameplate.report.console import answers
     from nameplate.report.trial import trial_summary
+    from nameplate.verdict.boundary import trial_exit_code
 
     rules = Rules(requests=options["requests"], warmup=options["warmup"], start=options["start"])
     concurrency: int = options["concurrency"]
     if options["requests"] is not None and options["requests"] < concurrency:
-        from nameplate.contract.errors import CallerError
-
         raise CallerError(
             f"{options['requests']} requests cannot keep {concurrency} in flight.",
             hint="Ask for at least as many requests as the concurrency.",
         )
-    directory: Path
     result, directory = study_run.run_single(target, options, rules, concurrency, tuple(sys.argv[1:]))
     if options["as_json"]:
         print_json(result)
     else:
         answers().print(trial_summary(result, directory))
-    return study_run.trial_exit_code(result)
+    return Interrupted.exit_code if result.interrupted else trial_exit_code(result.verdict.status)

@@ -61,7 +61,6 @@ class Load:
         self._counter = counter or LocalCounter()
         self._stage = -1
         self._due: list[tuple[int, int]] = []
-        self._open: set[int] = set()
         self._slot_starts: dict[int, int] = {}
         self._pending: deque[tuple[Flight, int, bytes | Ending]] = deque()
         self._encode = msgspec.json.Encoder().encode
@@ -251,11 +250,10 @@ class Load:
             flight.tally.headers(reader.status, reader.content_type, reader.content_encoding)
 
     def _queue_body(self, flight: Flight, t_ns: int, body: bytes) -> None:
-        flight.unparsed += 1
         if len(body) <= PARSE_PIECE_BYTES:
+            flight.unparsed += 1
             self._pending.append((flight, t_ns, body))
             return
-        flight.unparsed -= 1
         for at in range(0, len(body), PARSE_PIECE_BYTES):
             flight.unparsed += 1
             self._pending.append((flight, t_ns, body[at : at + PARSE_PIECE_BYTES]))

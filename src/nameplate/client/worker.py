@@ -24,7 +24,7 @@ from nameplate.client.loop import Loop
 from nameplate.client.order import Finished, LoadOrder
 from nameplate.client.recorder import Recorder
 from nameplate.client.standing import lock_memory, peak_memory_bytes, raise_scheduling
-from nameplate.contract.errors import ClientError, NameplateError, ServerError
+from nameplate.contract.errors import ClientError, NameplateError
 from nameplate.evidence.writer import EvidenceWriter
 from nameplate.prompts.store import PromptStore
 
@@ -168,5 +168,3 @@ def raise_descriptor_limit() -> None:
 
 if __name__ == "__main__":
     sys.exit(main())
-
-__all__ = ["ServerError", "Worker", "main"]

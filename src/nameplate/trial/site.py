@@ -28,6 +28,7 @@ from nameplate.prompts.exact import LocalTokenizer
 from nameplate.prompts.text import PromptKey, shared_prefix
 from nameplate.trial.corpus import Composed, Corpus, Exact, FromFile
 from nameplate.trial.ground import Ground
+from nameplate.verdict.tolerances import UNKNOWN_BLOCK_TOKENS
 
 Note = Callable[..., None]
 
@@ -50,8 +51,7 @@ class Site(Struct, frozen=True):
 
     @property
     def block_tokens(self) -> int:
-        # 16 is vLLM's default; where the engine does not tell, the policy's slack is that much.
-        return self.report.identity.integer("block_size_tokens") or 16
+        return self.report.identity.integer("block_size_tokens") or UNKNOWN_BLOCK_TOKENS
 
     def identity(self) -> Identity:
         """Read the server's identity anew, with what the log and a person told."""
