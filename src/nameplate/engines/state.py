@@ -13,12 +13,12 @@ class Histogram(Struct, frozen=True):
     buckets: tuple[tuple[float, int], ...] = ()
 
 
-class ServerState(Struct, frozen=True):
-    """Hold what one scrape said. Counters are cumulative since the server's start, tokens are tokens.
+class Reading(Struct, frozen=True):
+    """Hold what a scrape and a line of `server.jsonl` have in common.
 
-    `t_ns` is CLOCK_MONOTONIC when the page was whole. `kv_usage_*` run from 0 to 1. `cached_tokens_total` are prompt
-    tokens answered from the prefix cache. `finished` counts requests by the server's own finish reason.
-    `missing` names the meanings that this page lacks. With `error` everything else is unknown.
+    Counters are cumulative since the server's start, tokens are tokens. `t_ns` is CLOCK_MONOTONIC when the page was
+    whole. `kv_usage_*` run from 0 to 1. `cached_tokens_total` are prompt tokens answered from the prefix cache.
+    `finished` counts requests by the server's own finish reason. With `error` everything else is unknown.
     """
 
     t_ns: int
@@ -26,9 +26,6 @@ class ServerState(Struct, frozen=True):
     waiting: int | None = None
     kv_usage_mean: float | None = None
     kv_usage_max: float | None = None
-    kv_tokens: int | None = None
-    block_size_tokens: int | None = None
-    prefix_caching: bool | None = None
     preemptions_total: int | None = None
     prompt_tokens_total: int | None = None
     output_tokens_total: int | None = None
@@ -40,14 +37,22 @@ class ServerState(Struct, frozen=True):
     spec_accepted_tokens_total: int | None = None
     spec_accept_length: float | None = None
     finished: tuple[tuple[str, int], ...] | None = None
+    process_start_time_s: float | None = None
+    error: str | None = None
+
+
+class ServerState(Reading, frozen=True):
+    """Hold what one scrape said; `missing` names the meanings that this page lacks."""
+
+    kv_tokens: int | None = None
+    block_size_tokens: int | None = None
+    prefix_caching: bool | None = None
     queue: Histogram | None = None
     prefill: Histogram | None = None
     decode: Histogram | None = None
     ttft: Histogram | None = None
     e2e: Histogram | None = None
-    process_start_time_s: float | None = None
     missing: tuple[str, ...] = ()
-    error: str | None = None
 
     @property
     def idle(self) -> bool | None:
@@ -68,36 +73,18 @@ class ServerState(Struct, frozen=True):
         return None if self.finished is None else sum(count for _, count in self.finished)
 
 
-class ServerSample(Struct, frozen=True):
+class ServerSample(Reading, frozen=True):
     """Hold one line of `server.jsonl`: the state over time without the histograms' buckets.
 
     `queue_s`, ... are (sum in seconds, count) since the server's start. A failed scrape is a row with `error`.
     """
 
-    t_ns: int
-    running: int | None = None
-    waiting: int | None = None
-    kv_usage_mean: float | None = None
-    kv_usage_max: float | None = None
-    preemptions_total: int | None = None
-    prompt_tokens_total: int | None = None
-    output_tokens_total: int | None = None
-    cached_tokens_total: int | None = None
-    cache_query_tokens_total: int | None = None
-    cache_hit_tokens_total: int | None = None
-    spec_drafts_total: int | None = None
-    spec_draft_tokens_total: int | None = None
-    spec_accepted_tokens_total: int | None = None
-    spec_accept_length: float | None = None
-    finished: tuple[tuple[str, int], ...] | None = None
     queue_s: tuple[float, int] | None = None
     prefill_s: tuple[float, int] | None = None
     decode_s: tuple[float, int] | None = None
     ttft_s: tuple[float, int] | None = None
     e2e_s: tuple[float, int] | None = None
-    process_start_time_s: float | None = None
     scrape_ns: int | None = None
-    error: str | None = None
 
     @classmethod
     def of(cls, state: ServerState, scrape_ns: int | None = None) -> ServerSample:

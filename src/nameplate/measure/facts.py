@@ -68,7 +68,7 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         duplicate_prompts=duplicate_prompts(rows, heads_differ=not contract.dataset),
         duplicate_outputs=correctness.ok - correctness.unique_outputs,
         outputs_must_differ=plan.outputs_must_differ,
-        extra_requests_seen=extra_requests(evidence.samples, rows, evidence.ended_ns),
+        extra_requests_seen=_foreign(evidence, rows),
         identity_changes=() if after is None else compare(evidence.identity_before, after),
         identity_known=after is not None,
         counters_fell=counters_that_fell((evidence.idle_before, *evidence.samples, evidence.idle_after)),
@@ -83,6 +83,12 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         underfilled_share=measurement.concurrency.underfilled_share,
         damage=evidence.damage + unknown_outcomes,
     )
+
+
+def _foreign(evidence: TrialEvidence, rows: Sequence[RequestRow]) -> int | None:
+    """Count the requests that the server held beyond ours, under load or before it; None where it does not tell."""
+    seen = extra_requests(evidence.samples, rows, evidence.ended_ns)
+    return max(seen or 0, evidence.busy_before) if evidence.busy_before else seen
 
 
 def duplicate_prompts(rows: Sequence[RequestRow], *, heads_differ: bool) -> int:

@@ -11,6 +11,7 @@ from msgspec import Struct, field, structs
 
 from nameplate.contract.errors import EvidenceError
 from nameplate.contract.identity import Identity
+from nameplate.engines.idle import IdleReport
 from nameplate.engines.state import ServerSample
 from nameplate.evidence import layout
 from nameplate.evidence.header import TrialHeader
@@ -27,7 +28,7 @@ from nameplate.prompts.text import shared_prefix
 
 # Entries of a trial's journal that its result depends on.
 STARTED, ENDED, INTERRUPTED = "trial_started", "trial_ended", "interrupted"
-IDLE, IDENTITY = "idle", "identity"
+IDLE, IDLE_WAIT, IDENTITY = "idle", "idle_wait", "identity"
 
 
 def load_evidence(directory: Path) -> TrialEvidence:
@@ -93,6 +94,7 @@ def evidence_of(
         samples=samples,
         idle_before=_idle(journal, "before"),
         idle_after=_idle(journal, "after"),
+        busy_before=_busy_before(journal),
         identity_before=header.identity,
         identity_after=_identity_after(journal),
         template_floor_tokens=header.template_floor_tokens,
@@ -193,6 +195,15 @@ def _idle(journal: list[JournalEntry], moment: str) -> ServerSample | None:
         if entry.what == IDLE and entry.detail.get("moment") == moment and "sample" in entry.detail:
             return msgspec.convert(entry.detail["sample"], ServerSample)
     return None
+
+
+def _busy_before(journal: list[JournalEntry]) -> int:
+    """Return how many requests the server still held when the wait for it to become idle was given up."""
+    for entry in journal:
+        if entry.what == IDLE_WAIT:
+            report = msgspec.convert(entry.detail, IdleReport)
+            return (report.running or 0) + (report.waiting or 0) if report.status == "busy" else 0
+    return 0
 
 
 def _identity_after(journal: list[JournalEntry]) -> Identity | None:

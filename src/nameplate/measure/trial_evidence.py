@@ -21,6 +21,7 @@ class TrialEvidence(Struct, frozen=True, kw_only=True):
     `since_empty_ns` and `arrival_doubt_ns` (see `lateness`) are those of the reads of measured requests, and
     `user_stamped_reads` counts those without a kernel stamp. `idle_before` and `idle_after` are the
     server's counters while it was idle, before the warm-up and after the drain; None where that was not seen.
+    `busy_before` counts the requests that the server held when the wait for it to become idle was given up: not ours.
     `damage` are sentences about torn or missing evidence. `interrupted` says that a person or a lost server ended
     it. Times are the trial's own monotonic nanoseconds.
     """
@@ -36,6 +37,7 @@ class TrialEvidence(Struct, frozen=True, kw_only=True):
     samples: Sequence[ServerSample] = ()
     idle_before: ServerSample | None = None
     idle_after: ServerSample | None = None
+    busy_before: int = 0
     identity_before: Identity
     identity_after: Identity | None = None
     template_floor_tokens: int | None = None

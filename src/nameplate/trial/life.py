@@ -258,10 +258,10 @@ class _Trial:
     def _flush(self) -> None:
         adapter, contract = self._site.adapter, self.setup.contract
         if contract.cache.flush == "never":
-            self.note("idle_wait", **msgspec.to_builtins(wait_idle(adapter, limit_ns=IDLE_LIMIT_NS)))
+            self.note(from_disk.IDLE_WAIT, **msgspec.to_builtins(wait_idle(adapter, limit_ns=IDLE_LIMIT_NS)))
             return
         reply, idle = flush_when_idle(adapter, limit_ns=IDLE_LIMIT_NS)
-        self.note("idle_wait", **msgspec.to_builtins(idle))
+        self.note(from_disk.IDLE_WAIT, **msgspec.to_builtins(idle))
         self.note("flush", **msgspec.to_builtins(reply))
         if contract.cache.flush == "require" and not reply.accepted:
             raise ServerError(

@@ -242,6 +242,7 @@ def test_options_from_a_file(run: Run, tmp_path: Path) -> None:
         ("error_event@12", 1, "stream_error"),
         ("429@12", 1, "rejected"),
         ("wrong_usage@12", 4, "output_length"),
+        ("phantom", 4, "no_other_traffic"),
         ("html", 5, "not an OpenAI-compatible"),
     ],
 )
