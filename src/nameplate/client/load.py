@@ -34,8 +34,11 @@ BACKLOG_PIECES = 4096
 # A clock is read after each kilobyte, four ordinary chunks or some 15 us, not after each of them.
 PARSE_CHECK_BYTES = 1024
 
+# Of the client's own word on how a request ended; records and rows have the same.
+DETAIL_CHARS = 500
+
 _RECORD_OF_ENDING = {
-    Ending.eof: Kind.EOF,
+    Ending.malformed: Kind.BROKEN,
     Ending.reset: Kind.RESET,
     Ending.connect_failed: Kind.CONNECT_FAILED,
     Ending.cancelled: Kind.CANCEL,
@@ -49,7 +52,7 @@ _RECORD_OF_ENDING = {
 def _payload(ending: Ending, detail: str) -> bytes:
     """Return what a record says beside its kind: which deadline it was, and the error in words."""
     named = f"{ending.value}: {detail}" if ending.value.startswith("deadline_") else detail
-    return named.encode("utf-8", "replace")[:500]
+    return named.encode("utf-8", "replace")
 
 
 class Load:
@@ -233,13 +236,15 @@ class Load:
 
     def closed(self, flight: Flight, t_ns: int, detail: str = "") -> None:
         """Take the peer's close: the end of a close-delimited answer, or a cut one."""
-        self._recorder.note(Kind.EOF, flight.index, t_ns)
+        self._recorder.note(Kind.EOF, flight.index, t_ns, _payload(Ending.eof, detail))
         flight.detail = detail
         whole = flight.reader.eof()
         self._end(flight, t_ns, Ending.complete if whole else Ending.eof)
 
     def failed(self, flight: Flight, t_ns: int, ending: Ending, detail: str = "") -> None:
-        """End a request by anything but its response: a reset, a failed connect, a deadline, a cancellation."""
+        """End a request by anything but its response: a reset, a failed connect, a deadline, a cancellation, or a body
+        that is broken for good."""
+        detail = (flight.tally.broken or "" if ending is Ending.malformed else detail)[:DETAIL_CHARS]
         self._recorder.note(_RECORD_OF_ENDING[ending], flight.index, t_ns, _payload(ending, detail))
         flight.detail = detail
         self._end(flight, t_ns, ending)
@@ -270,12 +275,15 @@ class Load:
     # -- deadlines, stopping --------------------------------------------------------------------------------------
 
     def overdue(self, now_ns: int) -> list[tuple[Flight, Ending]]:
-        """List the requests whose deadline has passed, with the deadline's name."""
+        """List the requests to end: those past a deadline, with its name, and those that are broken for good."""
         late: list[tuple[Flight, Ending]] = []
         limits = self._order.deadlines
         for flight in self.flights.values():
             sent_ns = flight.sent_ns
-            if sent_ns is None:
+            if flight.tally.broken is not None:
+                # Nothing that still comes can make it an answer, and it may come for ever.
+                late.append((flight, Ending.malformed))
+            elif sent_ns is None:
                 if now_ns - flight.scheduled_ns > limits.connect_ns:
                     late.append((flight, Ending.deadline_connect))
             elif now_ns - sent_ns > limits.total_ns:

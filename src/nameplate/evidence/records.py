@@ -12,7 +12,8 @@ since_empty    i64     reads: t_ns - the last moment this socket was known to be
 size           u32     payload bytes; for BARE the number of bytes that were read and not kept
 =============  ======  ==================================================================================
 
-SCHEDULED, SENT and BODY_SENT have no payload; DEADLINE names the deadline, CONNECT_FAILED and RESET hold the error.
+SCHEDULED, SENT and BODY_SENT have no payload; DEADLINE names the deadline, CONNECT_FAILED, RESET and EOF hold what was
+said of them. BROKEN notes that we closed, because what came can no longer become an answer, and why.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ class Kind(IntEnum):
     CANCEL = 8
     BARE = 9
     CONNECT_FAILED = 10
+    BROKEN = 11
+
+
+LAST_KIND = int(max(Kind))
 
 
 class Record(NamedTuple):
@@ -70,7 +75,7 @@ def unpack(frame: bytes) -> Iterator[Record]:
         if kind == Kind.BARE:
             yield Record(kind, request, t_ns, delay_ns, since_empty_ns, size, b"")
             continue
-        if not 1 <= kind <= Kind.CONNECT_FAILED:
+        if not 1 <= kind <= LAST_KIND:
             raise ValueError(f"unknown record kind {kind}")
         if at + size > end:
             raise ValueError("a record's payload is cut")

@@ -105,11 +105,13 @@ class Exchange:
     def _end_without_answer(self, record: Record) -> None:
         detail = record.payload.decode("utf-8", "replace")
         if record.kind == Kind.EOF:
-            self._end(record.t_ns, Ending.complete if self._reader.eof() else Ending.eof)
+            self._end(record.t_ns, Ending.complete if self._reader.eof() else Ending.eof, detail)
         elif record.kind == Kind.RESET:
             self._end(record.t_ns, Ending.reset, detail)
         elif record.kind == Kind.CONNECT_FAILED:
             self._end(record.t_ns, Ending.connect_failed, detail)
+        elif record.kind == Kind.BROKEN:
+            self._end(record.t_ns, Ending.malformed, self.tally.broken or detail)
         elif record.kind == Kind.CANCEL:
             self._end(record.t_ns, Ending.cancelled)
         else:

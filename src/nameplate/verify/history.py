@@ -11,7 +11,7 @@ from nameplate.contract.errors import EvidenceError
 from nameplate.evidence import layout
 from nameplate.evidence.frames import Torn, read_frames
 from nameplate.evidence.header import TrialHeader
-from nameplate.evidence.records import HEADER, Kind, Record
+from nameplate.evidence.records import HEADER, LAST_KIND, Kind, Record
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
 from nameplate.measure.from_disk import ReadTotals
@@ -28,7 +28,7 @@ MOST_FAULTS = 1000
 # No record of ours is ever misplaced; after this many the rest is not worth anybody's time.
 MOST_MISPLACED = 10_000
 
-_READ, _BARE, _LAST = int(Kind.READ), int(Kind.BARE), int(Kind.CONNECT_FAILED)
+_READ, _BARE = int(Kind.READ), int(Kind.BARE)
 _SCHEDULED, _SENT, _BODY_SENT = int(Kind.SCHEDULED), int(Kind.SENT), int(Kind.BODY_SENT)
 
 
@@ -175,7 +175,7 @@ class _Audit:
                 if exchange.ended:
                     self._close(exchange)
                 continue
-            if not 1 <= kind <= _LAST:
+            if not 1 <= kind <= LAST_KIND:
                 raise EvidenceError(f"{layout.READS}: unknown record kind {kind}")
             payload = b""
             if kind != _BARE:

@@ -55,11 +55,11 @@ class BodyDecoder:
 
     ``kind`` becomes ``sse``, ``json``, ``html`` or ``text`` by the content type and, because the type can lie, by
     the first bytes. ``cut`` says that the body ended in the middle of something; ``malformed`` then says of what.
+    ``dead`` says that nothing that still comes is looked at.
     """
 
     __slots__ = (
         "_chunks",
-        "_dead",
         "_deflated",
         "_document",
         "_done",
@@ -71,6 +71,7 @@ class BodyDecoder:
         "_streaming",
         "compressed",
         "cut",
+        "dead",
         "kind",
         "malformed",
         "warnings",
@@ -91,19 +92,19 @@ class BodyDecoder:
         self._head = b""
         self._document = bytearray()
         self._done = False
-        self._dead = False
+        self.dead = False
         # Set once nothing stands between the bytes and the SSE decoder: the hot path's only question.
         self._streaming = False
         if content_encoding.strip().lower() in _FOREIGN_CODINGS:
             self._fail(f"the body is compressed ({content_encoding[:40]}) although identity was asked for")
             self.compressed = True
-            self._dead = True
+            self.dead = True
 
     def feed(self, body: bytes) -> list[Event]:
         """Return the events that these bytes complete."""
         if self._streaming:
             return self._feed_sse(body)
-        if self._dead or not body:
+        if self.dead or not body:
             return []
         if self._plain:
             return self._feed_plain(body)
@@ -112,7 +113,7 @@ class BodyDecoder:
     def finish(self) -> list[Event]:
         """Return the events that only the end of the body completes; call it when the message is whole."""
         events: list[Event] = []
-        if self._dead:
+        if self.dead:
             return events
         if not self._plain and self._inflater is None:
             # Fewer bytes than the sniffing of compression waits for.
@@ -126,11 +127,8 @@ class BodyDecoder:
             events += self._finish_sse()
         elif self.kind == "json":
             events += self._finish_document()
-        elif self.kind == "html":
-            self._fail(f"an HTML page: {loose.describe_page(bytes(self._document))}")
-        elif self.kind == "text":
-            words = loose.bounded(self._document[:4096].decode("utf-8", "replace"))
-            self._fail(f"plain text: {words}")
+        elif self.kind:
+            self._fail_page()
         return events
 
     def _take_head(self) -> bytes:
@@ -162,7 +160,7 @@ class BodyDecoder:
                 events += self._feed_plain(piece)
         except WireError as problem:
             self._fail(problem.message)
-            self._dead = True
+            self.dead = True
         return events
 
     # Kind ----------------------------------------------------------------------------------------------------
@@ -174,11 +172,21 @@ class BodyDecoder:
             return self._route(self._take_head() + body, final=False)
         limit = DOCUMENT_LIMIT_BYTES if self.kind == "json" else TEXT_LIMIT_BYTES
         self._document += body[: limit + 1 - len(self._document)]
-        if self.kind == "json" and len(self._document) > limit:
-            self._fail(f"a JSON body exceeds {DOCUMENT_LIMIT_BYTES} bytes")
+        if len(self._document) > limit:
+            if self.kind == "json":
+                self._fail(f"a JSON body exceeds {DOCUMENT_LIMIT_BYTES} bytes")
+            else:
+                self._fail_page()
             self._document.clear()
-            self._dead = True
+            self.dead = True
         return []
+
+    def _fail_page(self) -> None:
+        if self.kind == "html":
+            self._fail(f"an HTML page: {loose.describe_page(bytes(self._document))}")
+        else:
+            words = loose.bounded(self._document[:4096].decode("utf-8", "replace"))
+            self._fail(f"plain text: {words}")
 
     def _route(self, body: bytes, final: bool) -> list[Event]:
         """Decide the kind once the first bytes allow it, then pass them on."""
@@ -263,7 +271,7 @@ class BodyDecoder:
     def _broken_stream(self, problem: WireError) -> None:
         self._fail(problem.message)
         self._streaming = False
-        self._dead = True
+        self.dead = True
 
     def _event(self, event: SseEvent, events: list[Event], last: bool) -> None:
         if event.stray:

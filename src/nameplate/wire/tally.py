@@ -122,6 +122,12 @@ class Tally:
         return self._done
 
     @property
+    def broken(self) -> str | None:
+        """Say why nothing that still comes can make this an answer; None while it can."""
+        decoder = self._decoder
+        return decoder.malformed if decoder is not None and decoder.dead else None
+
+    @property
     def output_tokens(self) -> int | None:
         """Return the server's completion count, else the estimate; None if there is neither."""
         if self.completion_tokens is not None:

@@ -179,3 +179,22 @@ class Script:
                 self.load.closed(flight, self.now_ns)
             else:
                 self.load.failed(flight, self.now_ns, what, "scripted")
+
+
+MS = 1_000_000
+# One reply of each kind, with the outcome that it has.
+OUTCOMES: list[tuple[str, Reply]] = [
+    ("ok", streamed(MS, MS)),
+    ("http_error", [(MS, UNAVAILABLE)]),
+    (
+        "stream_error",
+        [(MS, HEAD + chunk(b'data: {"error":{"message":"boom"}}\n\ndata: [DONE]\n\n') + b"0\r\n\r\n")],
+    ),
+    ("truncated", [(MS, HEAD + chunk(event("a"))), (2 * MS, Ending.eof)]),
+    ("ended_without_marker", [(MS, HEAD + chunk(event("a")) + b"0\r\n\r\n")]),
+    ("malformed", [(MS, b"SSH-2.0-OpenSSH\r\n")]),
+    ("malformed", [(MS, HEAD + b"zz\r\n")]),
+    ("connect_failed", [(MS, Ending.connect_failed)]),
+    ("reset", [(MS, Ending.reset)]),
+    ("reset", [(MS, Ending.eof)]),
+]

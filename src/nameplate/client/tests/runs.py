@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from pathlib import Path
 
 from nameplate.client.bodies import Bodies
@@ -67,3 +68,8 @@ class Run:
 def run(order: LoadOrder) -> list[RequestRow]:
     """Run an order and return its rows."""
     return Run(order).run()
+
+
+def outcomes(rows: list[RequestRow]) -> Counter[str]:
+    """Count outcomes."""
+    return Counter(row.outcome for row in rows)

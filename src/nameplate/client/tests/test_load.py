@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import gc
-import heapq
 import random
 from collections import Counter as Tally
-from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nameplate.client import load as load_module
-from nameplate.client.counter import Count, LocalCounter, SharedCounter
 from nameplate.client.tests.orders import (
     HEAD,
+    OUTCOMES,
     UNAVAILABLE,
     Reply,
     Script,
@@ -244,23 +240,6 @@ def test_output_that_is_not_parsed_yet_holds_the_first_output_deadline() -> None
     assert load.overdue(5 * SECOND_NS + 1) == []
 
 
-OUTCOMES: list[tuple[str, Reply]] = [
-    ("ok", streamed(MS, MS)),
-    ("http_error", [(MS, UNAVAILABLE)]),
-    (
-        "stream_error",
-        [(MS, HEAD + chunk(b'data: {"error":{"message":"boom"}}\n\ndata: [DONE]\n\n') + b"0\r\n\r\n")],
-    ),
-    ("truncated", [(MS, HEAD + chunk(event("a"))), (2 * MS, Ending.eof)]),
-    ("ended_without_marker", [(MS, HEAD + chunk(event("a")) + b"0\r\n\r\n")]),
-    ("malformed", [(MS, b"SSH-2.0-OpenSSH\r\n")]),
-    ("malformed", [(MS, HEAD + b"zz\r\n")]),
-    ("connect_failed", [(MS, Ending.connect_failed)]),
-    ("reset", [(MS, Ending.reset)]),
-    ("reset", [(MS, Ending.eof)]),
-]
-
-
 @pytest.mark.parametrize(("outcome", "reply"), OUTCOMES)
 def test_every_outcome_has_a_row_and_frees_its_slot(outcome: str, reply: Reply) -> None:
     """Whatever becomes of a request, it has a row with that outcome, a timeline, and its slot goes on."""
@@ -347,136 +326,6 @@ def test_reads_are_recorded_whole_or_bare() -> None:
         if keeping.reads == "all":
             assert b"".join(record.payload for record in reads) == b"".join(answer())
         assert [record.kind for record in found[:3]] == [Kind.SCHEDULED, Kind.SENT, Kind.BODY_SENT]
-
-
-@pytest.mark.parametrize("start", POLICIES)
-def test_two_workers_share_one_load(tmp_path: Path, start: StartPolicy) -> None:
-    """Two workers with one counter start every index once, each on its own slots, through all stages together."""
-
-    plan = plan_of(5, 40, 4, start, 3 * MS)
-    orders = [msgspec.structs.replace(order_of(plan), worker=worker, workers=2) for worker in (0, 1)]
-    workers = [
-        Script(one, lambda index: streamed((1 + index % 7) * MS, MS), SharedCounter(tmp_path / "counter"))
-        for one in orders
-    ]
-    begun = [False, False]
-    gates = [False, False]
-    for _ in range(100_000):
-        for number, script in enumerate(workers):
-            load = script.load
-            if load.finished:
-                continue
-            if load.stage_over and not load.unparsed:
-                if not gates[number]:
-                    load.arrive(Count.LEFT)
-                    gates[number] = True
-                if not load.passed(Count.LEFT):
-                    script.now_ns = max(script.now_ns, min(each.now_ns for each in workers))
-                    continue
-                if not begun[number]:
-                    load.arrive(Count.READY)
-                    begun[number] = True
-                if not load.passed(Count.READY):
-                    continue
-                script.now_ns = max(each.now_ns for each in workers)
-                load.begin_stage(script.now_ns)
-                gates[number] = begun[number] = False
-            script.step()
-        if all(script.load.finished for script in workers):
-            break
-    rows = [row for script in workers for row in script.collect()]
-    assert sorted(row.index for row in rows if row.measured) == list(range(4, 44))
-    assert len({row.index for row in rows}) == len(rows)
-    assert all(row.slot is not None and row.slot % 2 == row.worker for row in rows)
-    warmed = max(row.end_ns or 0 for row in rows if row.phase == "warmup")
-    assert all((row.sent_ns or 0) >= warmed for row in rows if row.phase != "warmup")
-    if start == "handover":
-        per_slot = Tally(row.slot for row in rows if row.phase == "ramp")
-        assert len(per_slot) == 5 and min(per_slot.values()) >= 2
-
-
-def test_counters_hand_out_each_number_once(tmp_path: Path) -> None:
-    """The counter of one process and the one that several map count alike, stage by stage."""
-    one, two = SharedCounter(tmp_path / "c"), SharedCounter(tmp_path / "c")
-    alone = LocalCounter()
-    assert [one.take(0, 3), two.take(0, 3), one.take(0, 3), two.take(0, 3), one.take(1, 1)] == [
-        0,
-        1,
-        2,
-        None,
-        0,
-    ]
-    assert [alone.take(0, 2), alone.take(0, 2), alone.take(0, 2), alone.take(1, 1)] == [0, 1, None, 0]
-    for counter in (one, alone):
-        counter.add(Count.READY, -1)
-        counter.add(Count.READY, -1)
-        assert counter.value(Count.READY, -1) == 2 and counter.value(Count.LEFT, -1) == 0
-    assert two.value(Count.READY, -1) == 2
-    one.close()
-    two.close()
-
-
-def test_no_reference_cycles_after_ten_thousand_requests() -> None:
-    """Garbage collection can stay off: 10,000 requests of all outcomes leave nothing for it to find."""
-    replies = [reply for _, reply in OUTCOMES]
-    script = Script(order_of(plan_of(50, 10_000)), lambda index: replies[index % len(replies)])
-    gc.collect()
-    gc.disable()
-    gc.set_debug(gc.DEBUG_SAVEALL)
-    try:
-        rows = script.run()
-        found = gc.collect()
-        kinds = Tally(type(each).__name__ for each in gc.garbage)
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-        gc.enable()
-    assert len(rows) == 10_000
-    assert found == 0, kinds
-
-
-def test_the_work_a_request_does_not_grow_with_the_slots(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From 10 to 1,000 slots the heap and queue operations a request stay the same, through a handover too."""
-    counts: Tally[str] = Tally()
-
-    class Heap:
-        """Count heap operations."""
-
-        @staticmethod
-        def heappush(heap: list[tuple[int, int]], item: tuple[int, int]) -> None:
-            counts["heap"] += 1
-            heapq.heappush(heap, item)
-
-        @staticmethod
-        def heappop(heap: list[tuple[int, int]]) -> tuple[int, int]:
-            counts["heap"] += 1
-            return heapq.heappop(heap)
-
-    class Counted(LocalCounter):
-        """Count looks at the counter."""
-
-        def value(self, count: Count, stage: int) -> int:
-            counts["counter"] += 1
-            return super().value(count, stage)
-
-    class Starts(dict[int, int]):
-        """Refuse to be walked over."""
-
-        def values(self) -> object:  # type: ignore[override]
-            raise AssertionError("every start looks at every slot")
-
-    monkeypatch.setattr(load_module, "heapq", Heap)
-    costs = []
-    for slots in (10, 100, 1000):
-        counts.clear()
-        script = Script(
-            order_of(plan_of(slots, 4 * slots, start="handover")), lambda _: [(MS, UNAVAILABLE)], Counted()
-        )
-        script.load._slot_starts = Starts()
-        rows = script.run()
-        costs.append({name: count / len(rows) for name, count in counts.items()})
-    for name in costs[0]:
-        assert costs[2][name] < 1.5 * costs[0][name] + 0.5, costs
 
 
 def test_progress_tells_what_happened_since() -> None:
