@@ -17,7 +17,8 @@ from nameplate.evidence.timeline import Timeline
 from nameplate.measure.from_disk import ReadTotals
 from nameplate.measure.rebuild import Exchange, Phases, PromptFacts, rebuilt_from
 
-# Records compress some 15:1, those of reads that were not kept some 30:1. What expands further is made to.
+# Records compress some 15:1, those of reads that were not kept some 30:1. What expands further is made to, or a server
+# repeated one byte for minutes: either way it is given up on, and is then unverified and not false.
 EXPANSION_LIMIT = 200
 EXPANSION_FLOOR_BYTES = 64 << 20
 # One machine has some 28,000 ports to one server: more requests at once were never in flight.
@@ -36,7 +37,7 @@ class History(Struct):
     """Hold what the raw reads give: rows and timelines by index, and what the records tell beside them.
 
     `bare` are the requests whose bytes were not kept; their rows hold only what times alone can tell. `faults` say
-    what no sound history holds, `torn` what was dropped while reading.
+    what no sound history holds, `torn` what was dropped while reading, `given_up` why the rest was not replayed.
     """
 
     rows: dict[int, RequestRow] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class History(Struct):
     raw_bytes: int = 0
     faults: list[str] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
+    given_up: str = ""
 
     def fault(self, said: str) -> None:
         """Note a fault; beyond a thousand, the number of them says nothing new."""
@@ -82,10 +84,16 @@ def replay_share(
     try:
         for frame in _bounded_frames(directory, audit.history):
             audit.take(frame)
+    except _TooLong as end:
+        audit.history.given_up = str(end)
     except EvidenceError as error:
         audit.history.fault(str(error))
     audit.finish()
     return audit.history
+
+
+class _TooLong(Exception):  # noqa: N818 - says where replaying ends, and is no fault
+    pass
 
 
 def _bounded_frames(directory: Path, history: History) -> Iterator[bytes]:
@@ -95,8 +103,8 @@ def _bounded_frames(directory: Path, history: History) -> Iterator[bytes]:
             for frame in read_frames(path):
                 limit -= len(frame)
                 if limit < 0:
-                    raise EvidenceError(
-                        f"{path.name} expands to more than {EXPANSION_LIMIT} times its size: no wire's history does"
+                    raise _TooLong(
+                        f"{path.name} expands to over {EXPANSION_LIMIT} times its size, and is not replayed further"
                     )
                 yield frame
         except Torn as torn:

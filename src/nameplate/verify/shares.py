@@ -90,6 +90,7 @@ def _joined(histories: Sequence[History]) -> History:
         whole.totals.arrival_doubt_ns.extend(other.totals.arrival_doubt_ns)
         whole.totals.user_stamped += other.totals.user_stamped
         whole.totals.last_ns = max(whole.totals.last_ns, other.totals.last_ns)
+        whole.given_up = whole.given_up or other.given_up
         for fault in other.faults:
             if fault not in whole.faults:
                 whole.fault(fault)

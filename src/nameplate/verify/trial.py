@@ -108,6 +108,10 @@ def _recompute(
     bodies = prompt_checks.read_bodies(reader, header, prefix, ledger)
     history = replay(reader.directory, header, bodies.facts, rows)
     reader.torn += history.torn
+    if history.given_up:
+        ledger.unverified(Name.raw_reads, history.given_up)
+        ledger.stopped = history.given_up
+        return _Recomputed(header, [], Counts(requests=len(rows)))
     for fault in history.faults:
         ledger.fail(Name.raw_reads, fault)
     if history.bare:

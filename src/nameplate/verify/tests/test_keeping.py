@@ -136,3 +136,14 @@ def test_a_request_that_stood_open_when_the_client_died_has_no_row(trial: Path) 
     reads = [r for r in records if r.request != 7 or r.kind != Kind.READ]
     write_records(trial, [*reads, record(Kind.SENT, 999, end)])
     assert verify(trial).check(Name.times).status == "fail"
+
+
+def test_a_history_too_long_to_replay_is_unverified(trial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Honest reads that compress beyond the bound (one byte repeated for minutes) are not called false."""
+    monkeypatch.setattr("nameplate.verify.history.EXPANSION_FLOOR_BYTES", 0)
+    monkeypatch.setattr("nameplate.verify.history.EXPANSION_LIMIT", 1)
+    report = verify(trial)
+    assert report.exit_code == 3
+    assert not [check for check in report.checks if check.status == "fail"]
+    (reads,) = [check for check in report.checks if check.name == Name.raw_reads]
+    assert reads.status == "unverified" and "not replayed further" in reads.detail
