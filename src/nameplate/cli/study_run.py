@@ -106,6 +106,12 @@ def run_capacity(
     rules = _rules(options, virtual=address.virtual)
     contract = read_contract(address, options, options["shapes"], options["slos"], rules)
     require_levels(contract)
+    if contract.dataset is not None and len(contract.shapes) > 1:
+        raise CallerError(
+            "A data set has lengths of its own, and several shapes are given.",
+            why="Each shape would be sent the same prompts.",
+            hint="Give one --shape, whose output length stands for rows without one.",
+        )
     expectations = read_expectations(options["expect"], contract.shapes)
     require_descriptors(rules.min_concurrency, options["workers"])
     directory = options["out"] or default_directory("capacity")

@@ -2,7 +2,8 @@
 
 Standard input carries the order as one JSON line, then commands, one a line: `stop` (start nothing more) and `cancel`
 (end what is in flight). When the pipe closes, the parent is gone: the load is cancelled and what it recorded is
-written. The terminal's interrupt is the parent's business and is ignored here.
+written. The terminal's interrupt, and whatever else ends a whole
+process group politely, is the parent's business and is ignored here.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class Worker:
 
 def main() -> int:
     """Run one order; the exit status is the error tree's, the last line of output says why."""
-    for ignored in (signal.SIGINT, signal.SIGHUP):
+    for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(ignored, signal.SIG_IGN)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     given = bytearray()

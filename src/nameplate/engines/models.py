@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from nameplate.contract.errors import ServerError
+from nameplate.contract.errors import CallerError, ServerError
 from nameplate.contract.target import Target
 from nameplate.engines.answers import child, json_object, json_value, whole
 from nameplate.engines.transport import Reply, Transport
@@ -85,7 +85,8 @@ def check_openai(reply: Reply, target: Target) -> None:
 def choose_model(models: tuple[ServedModel, ...] | None, wanted: str, target: Target) -> str:
     """Return the model's name: the wanted one, or the only one served.
 
-    Aliases of one root count as one model, and adapters do not count. ServerError lists what is served.
+    Aliases of one root count as one model, and adapters do not count. The errors list what is served; CallerError
+    where the caller must choose, ServerError where the server has not what is asked for.
     """
     if models is None:
         if wanted:
@@ -109,7 +110,7 @@ def choose_model(models: tuple[ServedModel, ...] | None, wanted: str, target: Ta
         raise ServerError(f"{target.url} serves no model.", hint="Has it finished loading?")
     roots = {model.root or model.id for model in bases}
     if len(roots) > 1:
-        raise ServerError(
+        raise CallerError(
             f"{target.url} serves {len(bases)} models.",
             why=_served([model.id for model in bases]),
             hint="Choose one with --model.",

@@ -25,6 +25,7 @@ from nameplate.evidence.reader import TrialReader
 from nameplate.measure.plate import Plate, encode_plate
 from nameplate.measure.result import TrialResult, decode
 from nameplate.measure.study_record import StudyRecord, encode_study
+from nameplate.schedule.stage import prompts_needed
 from nameplate.studies.resume import Leftover, leftover
 
 CONTRACT, STUDY, PLATE, TRIALS = layout.CONTRACT, layout.STUDY, layout.PLATE, layout.TRIALS
@@ -130,6 +131,10 @@ class StudyArchive:
         """Read the headers of all trials that have one."""
         paths = sorted((self.directory / TRIALS).glob(f"*/{layout.HEADER}"))
         return [TrialReader(path.parent).header() for path in paths]
+
+    def prompts_written(self) -> int:
+        """Count the prompts that the trials so far took, sent or not."""
+        return sum(prompts_needed(header.plan) for header in self.headers())
 
     def prompt_lengths(self) -> dict[str, PromptLength]:
         """Return how prompts were made, by shape, so that a resumed study makes the same."""

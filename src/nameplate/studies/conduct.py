@@ -118,7 +118,8 @@ def prepare_again(conditions: Conditions, archive: StudyArchive) -> Prepared:
         if length is not None and length.words:
             corpora[shape] = Composed(contract.nonce, length, shape.output_tokens)
         else:
-            corpora[shape] = _corpus(conditions, site, contract, shape, journal, nonce)
+            taken = archive.prompts_written()
+            corpora[shape] = _corpus(conditions, site, contract, shape, journal, nonce, taken)
     return _prepared(conditions, archive, journal, site, contract, corpora)
 
 
@@ -217,6 +218,7 @@ def _corpus(
     shape: Shape,
     journal: Journal,
     calibration_nonce: str | None = None,
+    rows_taken: int = 0,
 ) -> Corpus:
     clock = conditions.ground.clock
     conditions.watch.tell(f"calibrating prompts of {shape.input_tokens} tokens")
@@ -229,6 +231,7 @@ def _corpus(
         tokenizer=conditions.tokenizer,
         dataset=conditions.dataset,
         calibration_nonce=calibration_nonce,
+        rows_taken=rows_taken,
     )
 
 

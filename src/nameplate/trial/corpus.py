@@ -78,16 +78,21 @@ class Exact:
 
 
 class FromFile:
-    """Hand out the rows of a data set in order, each once in a study; rows that are lengths only are composed."""
+    """Hand out the rows of a data set in order, each once in a study; rows that are lengths only are composed.
 
-    def __init__(self, dataset: Dataset, output_tokens: int, calibrated: Callable[[int], Calibrated]) -> None:
+    `taken` rows were handed out before, by the study that goes on.
+    """
+
+    def __init__(
+        self, dataset: Dataset, output_tokens: int, calibrated: Callable[[int], Calibrated], taken: int = 0
+    ) -> None:
         self.length = PromptLength(method="dataset")
         self.prefix = ""
         self._dataset = dataset
         self._output_tokens = output_tokens
         self._calibrated = calibrated
         self._calibration: Calibrated | None = None
-        self._taken = 0
+        self._taken = taken
 
     def prompt(self, key: PromptKey) -> Prompt:
         self._dataset.require(self._taken + 1)

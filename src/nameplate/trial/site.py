@@ -147,16 +147,21 @@ def build_corpus(
     tokenizer: Path | None = None,
     dataset: Dataset | None = None,
     calibration_nonce: str | None = None,
+    rows_taken: int = 0,
 ) -> Corpus:
     """Find how prompts of this shape are made, asking the server for its own counts where that is needed.
 
-    The calibration's prompts have the study's nonce unless they are told apart by another one.
+    The calibration's prompts have the study's nonce unless they are told apart by another one. `rows_taken` of the data
+    set were used before.
     """
     study_nonce, nonce = nonce, calibration_nonce or nonce
     counter = _Counter(site, note)
     if dataset is not None:
         return FromFile(
-            dataset, shape.output_tokens, lambda tokens: counter.settle(calibrate(tokens, nonce=nonce))
+            dataset,
+            shape.output_tokens,
+            lambda tokens: counter.settle(calibrate(tokens, nonce=nonce)),
+            rows_taken,
         )
     if tokenizer is not None:
         return _exact(counter, LocalTokenizer.open(tokenizer), shape, nonce)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -57,6 +58,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_
         (("capacity", "http://user:word@host", *CAPACITY), "user name or password"),
         (("capacity", "sim:demo", *CAPACITY, "--cache", "tepid"), "not a cache policy"),
         (("capacity", "sim:demo", *CAPACITY, "--raw", "some"), "--raw"),
+        (("capacity", "sim:demo", *CAPACITY, "--shape", "32/4", "--dataset", __file__), "lengths of its own"),
         (("capacity", "sim:demo", *CAPACITY, "--min", "9", "--max", "3"), "No level lies between"),
         (("capacity", "sim:demo", *CAPACITY, "--deadline", "first_output=0.5s"), "not above the limit"),
         (("capacity", "sim:demo", *CAPACITY, "--deadline", "lunch=1h"), "NAME=DURATION"),
@@ -270,3 +272,32 @@ def test_a_reader_that_leaves_is_no_answer() -> None:
         )
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_a_study_of_a_data_set_goes_on_where_it_stopped(run: Run, tmp_path: Path) -> None:
+    """A resumed study takes the rows that no trial had yet: no prompt is sent twice."""
+    rows = (
+        {"prompt": f"number {i} of many, said in words of its own", "output_tokens": 4} for i in range(900)
+    )
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    base = ("capacity", "sim:demo", "--shape", "64/4", "--requests", "8", "--slo", "ttft p95 < 30ms")
+    given = ("--dataset", "rows.jsonl")
+    assert run(*base, *given, "--out", "d")[0] == 0
+    # As a kill in the middle leaves it: the last trials gone, no manifest, no plate.
+    began = {
+        path: json.loads((path / "trial.json").read_text())["started"]["monotonic_ns"]
+        for path in Path("d/trials").iterdir()
+    }
+    for trial in sorted(began, key=lambda path: began[path])[-4:]:
+        shutil.rmtree(trial)
+    for name in ("manifest.json", "plate.json"):
+        (tmp_path / "d" / name).unlink()
+    assert run("capacity", "sim:demo", "--resume", "d", *given)[0] == 0
+    lines = [
+        json.loads(line)
+        for path in Path("d").rglob("requests.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    hashes = [row["prompt_sha256"] for row in lines]
+    assert len(hashes) == len(set(hashes))
+    assert run("verify", "d")[0] in (0, 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from nameplate.contract.errors import ServerError
+from nameplate.contract.errors import CallerError, ServerError
 from nameplate.contract.target import Target
 from nameplate.engines.adapter import TokenCount
 from nameplate.engines.detect import adapter_named
@@ -277,7 +277,7 @@ def test_a_wrong_model_lists_what_is_served() -> None:
 
 def test_several_models_need_a_choice_but_aliases_and_adapters_do_not() -> None:
     """Two roots are two models; two names of one root, or a LoRA beside its base, are one."""
-    with pytest.raises(ServerError, match="Choose one with --model"):
+    with pytest.raises(CallerError, match="Choose one with --model"):
         detected(ScriptedTransport({"GET /v1/models": models("vllm", "alpha", "beta")}))
     same = models("vllm", "alpha", "alias", root="/models/a")
     assert detected(ScriptedTransport({"GET /v1/models": same})).target.model == "alpha"
