@@ -69,7 +69,8 @@ def run_single(
         if warned:
             conditions.watch.tell(f"note: {warned}")
         shape = prepared.contract.shapes[0]
-        plan = single_plan(prepared.contract, shape, concurrency, options["requests"])
+        stagger_ns = parse_duration_ns(options["stagger"]) if options["stagger"] else 0
+        plan = single_plan(prepared.contract, shape, concurrency, options["requests"], stagger_ns)
         try:
             result = run_trial(prepared.setup, plan, prepared.corpora[shape], archive.trial(plan.key))
         except NameplateError:

@@ -23,6 +23,9 @@ from nameplate.contract.rules import Rules
     "--warmup", type=click.IntRange(min=0), default=Rules().warmup, show_default=True, help="Serial, first."
 )
 @click.option(
+    "--stagger", metavar="DURATION", help="With --start staggered: from one slot's start to the next."
+)
+@click.option(
     "--slo", "slos", multiple=True, metavar="SLO", help='Judge by it: "ttft p95 < 10s". May repeat.'
 )
 @server_options
@@ -43,6 +46,12 @@ def command(target: str, **options: Any) -> int:
         raise CallerError(
             f"{options['requests']} requests cannot keep {concurrency} in flight.",
             hint="Ask for at least as many requests as the concurrency.",
+        )
+    if (options["start"] == "staggered") != (options["stagger"] is not None):
+        raise CallerError(
+            "--start staggered and --stagger belong together.",
+            why="A study spaces the slots by its baseline; a single trial has none.",
+            hint="For example --start staggered --stagger 500ms.",
         )
     result, directory = study_run.run_single(target, options, rules, concurrency, tuple(sys.argv[1:]))
     if options["as_json"]:

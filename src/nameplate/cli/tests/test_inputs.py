@@ -73,6 +73,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_
         (("capacity", "sim:demo", "--shape", "8000/8000", "--slo", "ttft p95 < 1s"), "context holds"),
         (("capacity", "sim:demo", "--shape", "4/8", "--slo", "ttft p95 < 1s"), "too short"),
         (("trial", "sim:demo", "--shape", "64/8"), "--concurrency"),
+        (("trial", "sim:demo", "--shape", "64/8", "-c", "4", "--start", "staggered"), "belong together"),
         (("trial", "sim:demo", "--shape", "64/8", "-c", "8", "--requests", "4"), "cannot keep 8 in flight"),
         (("nonsense",), "nonsense"),
         (("verify", "/nowhere"), "/nowhere"),
@@ -187,6 +188,28 @@ def test_json_is_one_document(run: Run) -> None:
     assert code == 0 and json.loads(out)["plan"]["concurrency"] == 2
     code, out, _err = run("trial", "sim:demo", "--shape", "x", "-c", "2", "--json")
     assert code == 2 and json.loads(out)["error"]["fault"] == "the request"
+
+
+def test_every_start_policy_runs_and_verifies(run: Run) -> None:
+    """Burst, staggered and handover each run a valid trial whose evidence verifies."""
+    for start in (("burst",), ("staggered", "--stagger", "20ms"), ("handover",)):
+        arguments = (
+            "trial",
+            "sim:demo",
+            "--shape",
+            "64/16",
+            "-c",
+            "3",
+            "--requests",
+            "12",
+            "--out",
+            start[0],
+        )
+        code, out, err = run(*arguments, "--start", *start, "--json")
+        assert code == 0, err
+        plan = json.loads(out)["plan"]
+        assert plan["start"] == start[0] and (plan["stagger_ns"] > 0) == (start[0] == "staggered")
+        assert run("verify", start[0])[0] in (0, 3)
 
 
 def test_capacity_exit_codes(run: Run) -> None:
