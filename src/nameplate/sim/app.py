@@ -86,6 +86,11 @@ class App:
         """Return how many running requests of somebody else the server pretends to have."""
         return int(self._faults.any("phantom") or 0)
 
+    @property
+    def started_s(self) -> float:
+        """Return the wall-clock second at which the server's process seems to have started."""
+        return self._started_s + self._changed(1.0, 0.0)
+
     def handle(self, connection: int, request: HttpRequest, now_ns: int) -> None:
         """Take one request; its response comes out of `advance`, perhaps at once."""
         self._run(now_ns)
@@ -185,9 +190,8 @@ class App:
         if path == "/version":
             return 200, msgspec.json.encode({"version": __version__ + self._changed("+changed", "")}), kind
         if path == "/metrics":
-            started_s = self._started_s + self._changed(1.0, 0.0)
             page = render_metrics(
-                self.engine, model=self.model, started_s=started_s, phantom_running=self.phantom_running
+                self.engine, model=self.model, started_s=self.started_s, phantom_running=self.phantom_running
             )
             return 200, page, CONTENT_TYPE
         if path == "/v1/models":

@@ -26,6 +26,10 @@ class Counters(msgspec.Struct):
     largest_step: int = 0  # tokens scheduled in any one step, drafts included
     visits: int = 0  # sequences looked at by the scheduler: the scaling test's measure of work
 
+    def finished(self) -> dict[str, int]:
+        """Count the requests that ended, by the reason that vLLM would give."""
+        return {"stop": self.finished_stop, "length": self.finished_length, "abort": self.cancelled}
+
 
 class EngineState(msgspec.Struct, frozen=True):
     """Show the engine as its metrics page would."""

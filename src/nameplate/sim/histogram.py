@@ -37,6 +37,11 @@ class Histogram:
         """Count all observations."""
         return sum(self.counts)
 
+    @property
+    def total(self) -> tuple[float, int]:
+        """Return the sum in seconds and the count of all observations."""
+        return self.sum_s, sum(self.counts)
+
     def cumulative(self) -> list[int]:
         """Return the count at or below each edge, the last being all."""
         total = 0

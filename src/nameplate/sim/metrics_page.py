@@ -56,11 +56,7 @@ def _lines(engine: Engine, model: str, started_s: float, phantom_running: int) -
             yield from metric(f"vllm:spec_decode_{name}_total", "counter", value, about)
     yield "# HELP vllm:request_success_total Count of successfully processed requests."
     yield "# TYPE vllm:request_success_total counter"
-    for reason, value in (
-        ("stop", counters.finished_stop),
-        ("length", counters.finished_length),
-        ("abort", counters.cancelled),
-    ):
+    for reason, value in counters.finished().items():
         yield f'vllm:request_success_total{{{labels},finished_reason="{reason}"}} {float(value)!r}'
     histograms = engine.histograms
     for name, histogram, about in (

@@ -41,6 +41,7 @@ class World:
         self._takers: dict[int, Callable[[Output], None]] = {}
         self._sampler: Callable[[int], None] | None = None
         self._next_sample_ns = 0
+        self._interval_ns = SECOND_NS
         self.down = False
 
     # -- clock ----------------------------------------------------------------------------------------------------
@@ -65,7 +66,7 @@ class World:
         """Advance to a moment at or before the server's next event, and deliver what it sends."""
         while self._sampler is not None and self._next_sample_ns <= to_ns:
             self._now_ns = max(self._now_ns, self._next_sample_ns)
-            self._next_sample_ns += SECOND_NS
+            self._next_sample_ns += self._interval_ns
             self._sampler(self._now_ns)
         self._now_ns = max(self._now_ns, to_ns)
         for output in self.app.advance(self._now_ns):
@@ -126,23 +127,31 @@ class World:
     # -- state over time ------------------------------------------------------------------------------------------
 
     @contextmanager
-    def sampling(self, path: Path) -> Iterator[None]:
-        """Append the server's state to a file once a simulated second, without the detour over its metrics page."""
+    def sampling(self, path: Path, interval_ns: int = SECOND_NS) -> Iterator[None]:
+        """Append the server's state to a file each interval, without the detour over its metrics page.
+
+        Each line is in the file when its moment has passed, so whoever reads the growing file has it. Raises
+        ValueError for an interval below one nanosecond.
+        """
+        if interval_ns < 1:
+            raise ValueError(f"an interval of {interval_ns} ns would never let time pass")
         with path.open("ab") as stream:
 
             def sample(t_ns: int) -> None:
                 stream.write(msgspec.json.encode(self.sample(t_ns)) + b"\n")
+                stream.flush()
 
-            self._sampler, self._next_sample_ns = sample, self._now_ns
+            self._sampler, self._next_sample_ns, self._interval_ns = sample, self._now_ns, interval_ns
             try:
                 yield
             finally:
                 self._sampler = None
 
     def sample(self, t_ns: int) -> ServerSample:
-        """Return the engine's state as one line of `server.jsonl`."""
+        """Return the engine's state as one line of `server.jsonl`: all that its metrics page would have given."""
         engine = self.app.engine
-        state, counters = engine.state(), engine.counters
+        state, counters, histograms = engine.state(), engine.counters, engine.histograms
+        speculative = engine.parameters.draft_tokens > 0
         return ServerSample(
             t_ns=t_ns,
             running=state.running + self.app.phantom_running,
@@ -152,6 +161,19 @@ class World:
             preemptions_total=counters.preemptions,
             prompt_tokens_total=counters.prompt_tokens,
             output_tokens_total=counters.generation_tokens,
+            cached_tokens_total=counters.cached_tokens,
+            cache_query_tokens_total=counters.prefix_queries,
+            cache_hit_tokens_total=counters.prefix_hits,
+            spec_drafts_total=counters.drafts if speculative else None,
+            spec_draft_tokens_total=counters.draft_tokens if speculative else None,
+            spec_accepted_tokens_total=counters.accepted_tokens if speculative else None,
+            finished=tuple(sorted(counters.finished().items())),
+            process_start_time_s=self.app.started_s,
+            queue_s=histograms.queue.total,
+            prefill_s=histograms.prefill.total,
+            decode_s=histograms.decode.total,
+            ttft_s=histograms.ttft.total,
+            e2e_s=histograms.e2e.total,
         )
 
 
@@ -229,7 +251,7 @@ class VirtualLoad:
                 continue
             connection = world.open(self._take)
             self._flights[connection] = flight
-            _head, _blank, body = self._bodies.request(flight.index).partition(b"\r\n\r\n")
+            _head, _blank, body = self._bodies.request(flight.prompt).partition(b"\r\n\r\n")
             load.sent(flight, now_ns)
             load.body_sent(flight, now_ns)
             headers = {
