@@ -16,6 +16,7 @@ from nameplate.wire.body import BodyDecoder
 from nameplate.wire.chunk import Api
 from nameplate.wire.classify import Exchange, classify, is_failure
 from nameplate.wire.events import Channel, Done, Event, Finish, Output, StreamError, Usage
+from nameplate.wire.loop import Loop, Tail
 from nameplate.wire.loose import bounded
 from nameplate.wire.outcome import Ending, Outcome
 
@@ -36,7 +37,9 @@ class Tally:
     choices it has. Without the server's count ``output_tokens`` is the number of output events and its source
     ``estimated``. ``output_sha256`` is over the UTF-8 text, with a tag wherever the channel changes, so that
     different chunking of the same text gives the same digest. With ``keep_gaps`` the time of each output event
-    and its tokens (-1 where the server does not count along) are kept.
+    and its tokens (-1 where the server does not count along) are kept. Each channel's text is looked at once, at
+    the end: ``loop`` is the longest loop that one of them ended in (see ``loop``), ``longest_channel_chars`` how
+    many characters the longest of them had, which tells a text without a loop from one too short to judge.
     """
 
     __slots__ = (
@@ -51,6 +54,7 @@ class Tally:
         "_last_body_ns",
         "_pieces",
         "_previous",
+        "_tails",
         "_zero_gaps",
         "cached_tokens",
         "completion_tokens",
@@ -64,7 +68,9 @@ class Tally:
         "first_output_ns",
         "http_status",
         "last_output_ns",
+        "longest_channel_chars",
         "longest_gap_ns",
+        "loop",
         "outcome",
         "output_bytes",
         "output_event_tokens",
@@ -86,6 +92,7 @@ class Tally:
         self._channel: Channel | None = None
         self._pieces: list[str] = []
         self._previous = ""
+        self._tails: dict[Channel, Tail] = {}
         self._extends = True
         self._zero_gaps = 0
         self._last_body_ns = 0
@@ -111,6 +118,8 @@ class Tally:
         self.reasoning_tokens: int | None = None
         self.finish_reason: str | None = None
         self.text_chars = 0
+        self.longest_channel_chars = 0
+        self.loop: Loop | None = None
         self.output_bytes = 0
         self.output_sha256: str | None = None
         self.error: str | None = None
@@ -296,6 +305,12 @@ class Tally:
         self._digest.update(encoded)
         self.text_chars += len(text)
         self.output_bytes += len(encoded)
+        # There is no text before its channel.
+        assert self._channel is not None
+        tail = self._tails.get(self._channel)
+        if tail is None:
+            tail = self._tails[self._channel] = Tail()
+        tail.add(text)
 
     def _close_text(self) -> None:
         self._flush()
@@ -304,9 +319,21 @@ class Tally:
             self._digest = hashlib.sha256(_TAGS[self._channel] + encoded)
             self.text_chars, self.output_bytes = len(self._previous), len(encoded)
             self.warnings.add("repeated_text")
+            # The same text again is the server's way of sending; what it says is the last one alone.
+            last = Tail()
+            last.add(self._previous)
+            self._tails = {self._channel: last}
         self._previous = ""
+        self._look_for_loops()
         if self.output_events:
             self.output_sha256 = self._digest.hexdigest()
+
+    def _look_for_loops(self) -> None:
+        tails = sorted(self._tails.items())
+        self.longest_channel_chars = max((tail.chars for _, tail in tails), default=0)
+        loops = [loop for channel, tail in tails if (loop := tail.loop(channel)) is not None]
+        self.loop = max(loops, key=lambda loop: loop.length_chars, default=None)
+        self._tails.clear()
 
     def _warn(self, decoder: BodyDecoder) -> None:
         warnings = self.warnings

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nameplate.wire.events import Channel
+from nameplate.wire.loop import Loop
 from nameplate.wire.outcome import Ending, Outcome
 from nameplate.wire.tally import Tally
 from nameplate.wire.tests.streams import DONE, ROLE, SCRIPTS, Script, chunk, line, say
@@ -39,6 +41,7 @@ def summary(tally: Tally) -> dict[str, object]:
         "usage": (tally.prompt_tokens, tally.cached_tokens, tally.reasoning_tokens),
         "text": (tally.text_chars, tally.output_bytes, tally.output_sha256),
         "events": (tally.output_events, tally.first_event_tokens, list(tally.output_event_tokens)),
+        "loop": (tally.loop, tally.longest_channel_chars),
         "warnings": tally.warnings - {"buffered"},
     }
 
@@ -241,3 +244,45 @@ def test_mutated_streams_never_raise_and_never_depend_on_the_split(data: st.Data
     assert "internal" not in whole.warnings
     cuts = tuple(sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=5))))
     assert summary(tally_of(mutant, cuts)) == summary(whole)
+
+
+def looped(*bodies: bytes, ending: Ending = Ending.complete) -> Tally:
+    """Fold a stream that says these events after one another."""
+    return tally_of(Script("looped", ROLE + b"".join(bodies)), ending=ending)
+
+
+def test_a_loop_is_of_one_channel() -> None:
+    """Each channel is judged by its own text, and the row tells which looped and how long the longest was."""
+    think = [line(chunk({"reasoning": "so, "})) for _ in range(1500)]
+    tally = looped(*think, say("an answer"), DONE)
+    assert tally.loop == Loop(Channel.reasoning, 4, 6000)
+    assert tally.longest_channel_chars == 6000
+    mixed = looped(*(part for one in think for part in (one, say("x"))), DONE)
+    assert mixed.loop == Loop(Channel.reasoning, 4, 6000)
+
+
+@pytest.mark.parametrize("ending", [Ending.complete, Ending.cancelled, Ending.eof, Ending.unfinished])
+def test_a_loop_is_seen_however_the_request_ended(ending: Ending) -> None:
+    """A stream that was cut in the middle of its loop has looped."""
+    assert looped(*[say("on ") for _ in range(2000)], ending=ending).loop == Loop(Channel.content, 3, 6000)
+
+
+def test_a_text_too_short_to_judge_is_told_from_one_that_did_not_loop() -> None:
+    """The characters of the longest channel tell the two apart; without output there are none."""
+    short = looped(*[say("on ") for _ in range(1365)], DONE)
+    assert (short.loop, short.longest_channel_chars) == (None, 4095)
+    long = looped(*[say(f"{at} ") for at in range(2000)], DONE)
+    assert long.loop is None and long.longest_channel_chars > 4096
+    assert looped(DONE).longest_channel_chars == 0
+
+
+def test_the_whole_text_sent_again_is_no_loop() -> None:
+    """Of a server that sends the whole text each time only the last is judged."""
+    words = [f"word {at} " for at in range(1200)]
+    whole = [say("".join(words[: at + 1])) for at in range(0, 1200, 100)]
+    tally = looped(*whole, DONE)
+    assert "repeated_text" in tally.warnings
+    assert tally.loop is None and tally.longest_channel_chars == tally.text_chars
+    tally = looped(*[say("on " * size) for size in range(1500, 2001, 100)], DONE)
+    assert "repeated_text" in tally.warnings
+    assert tally.loop == Loop(Channel.content, 3, 6000)
