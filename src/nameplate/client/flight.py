@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from nameplate.contract.target import Api
-from nameplate.evidence.rows import Phase, RequestRow
+from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
+from nameplate.schedule.stage import Phase
 from nameplate.wire.http import ResponseReader
 from nameplate.wire.tally import Tally
 
@@ -25,6 +26,7 @@ class Flight:
         "keep",
         "last_byte_ns",
         "phase",
+        "prompt",
         "prompt_sha256",
         "reader",
         "scheduled_ns",
@@ -35,8 +37,18 @@ class Flight:
         "unparsed",
     )
 
-    def __init__(self, index: int, phase: Phase, slot: int, scheduled_ns: int, api: Api, keep: bool) -> None:
+    def __init__(
+        self,
+        index: int,
+        phase: Phase,
+        slot: int,
+        scheduled_ns: int,
+        api: Api,
+        keep: bool,
+        prompt: int | None = None,
+    ) -> None:
         self.index = index
+        self.prompt = index if prompt is None else prompt
         self.phase: Phase = phase
         self.slot = slot
         self.scheduled_ns = scheduled_ns

@@ -21,7 +21,8 @@ from nameplate.client.order import LoadOrder, Progress
 from nameplate.client.recorder import Recorder
 from nameplate.evidence import timeline
 from nameplate.evidence.records import Kind
-from nameplate.evidence.rows import Phase, RequestRow
+from nameplate.evidence.rows import RequestRow
+from nameplate.schedule.streams import Streams
 from nameplate.wire.errors import WireError
 from nameplate.wire.outcome import Ending
 
@@ -89,7 +90,8 @@ class Load:
         following = self._stage + 1
         if following >= len(self._order.stages):
             return 0
-        slots = self._order.stages[following].schedule.slots
+        schedule = self._order.stages[following].schedule
+        slots = schedule.slots + (isinstance(schedule, Streams) and schedule.arrival)
         return len(range(self._order.worker, slots, self._order.workers))
 
     @property
@@ -119,9 +121,17 @@ class Load:
         self._due.clear()
         self._slot_starts.clear()
         for slot in range(self._order.worker, schedule.slots, self._order.workers):
-            due = schedule.due_ns(slot)
-            if slot < schedule.requests:
-                heapq.heappush(self._due, (now_ns + (due or 0), slot))
+            if schedule.has(slot):
+                heapq.heappush(self._due, (now_ns + (schedule.due_ns(slot) or 0), slot))
+
+    def release(self, now_ns: int) -> None:
+        """Let the arrival beside the streams start now, if it is this worker's and has not yet come."""
+        schedule = self._order.stages[self._stage].schedule
+        if not isinstance(schedule, Streams) or not schedule.arrival or self.stopping:
+            return
+        slot = schedule.slots
+        if slot % self._order.workers == self._order.worker and slot not in self._slot_starts:
+            heapq.heappush(self._due, (now_ns, slot))
 
     @property
     def busy_slots(self) -> int:
@@ -138,27 +148,26 @@ class Load:
         while self._due and not self.stopping and self._due[0][0] <= now_ns:
             scheduled_ns, slot = heapq.heappop(self._due)
             schedule = self._order.stages[self._stage].schedule
+            if isinstance(schedule, Streams):
+                return self._start(slot, scheduled_ns, schedule.offset(slot, self._slot_starts.get(slot, 0)))
             # The opening request of slot s has index s; later ones are taken in order from what is left.
             if slot not in self._slot_starts and not schedule.continues:
-                return self._start(slot, scheduled_ns, slot, first=True)
+                return self._start(slot, scheduled_ns, slot)
             opening = 0 if schedule.continues else min(schedule.slots, schedule.requests)
             taken = self._counter.take(self._stage, schedule.requests - opening)
             if taken is not None:
-                return self._start(slot, scheduled_ns, opening + taken, first=False)
+                return self._start(slot, scheduled_ns, opening + taken)
             # This slot is done; others may still have an opening request whose time has not come.
             self._exhausted = True
         return None
 
-    def _start(self, slot: int, scheduled_ns: int, offset: int, first: bool) -> Flight:
+    def _start(self, slot: int, scheduled_ns: int, offset: int) -> Flight:
         stage = self._order.stages[self._stage]
-        phase: Phase
-        if stage.name == "measured":
-            phase = "opening" if first else "steady"
-        else:
-            phase = "warmup" if stage.name == "warmup" else "ramp"
         index = stage.first_index + offset
-        ask = self._order.asks[index]
-        flight = Flight(index, phase, slot, scheduled_ns, self._order.target.api, self._recorder.keeps(index))
+        phase, prompt = stage.phase(index), stage.prompt(index)
+        ask = self._order.asks[prompt]
+        keep = self._recorder.keeps(index)
+        flight = Flight(index, phase, slot, scheduled_ns, self._order.target.api, keep, prompt)
         flight.class_name = ask.class_name
         flight.asked_output_tokens = ask.output_tokens
         flight.prompt_sha256 = ask.prompt_sha256
@@ -269,7 +278,7 @@ class Load:
         del self.flights[flight.index]
         if (flight.phase in ("opening", "steady")) == (self.stage_name == "measured"):
             self.ended += 1
-        if not self.stopping and not self._exhausted:
+        if not self.stopping and not self._exhausted and flight.phase != "arrival":
             heapq.heappush(self._due, (t_ns, flight.slot))
 
     # -- deadlines, stopping --------------------------------------------------------------------------------------
@@ -338,7 +347,7 @@ class Load:
 
     def _tell_first_output(self, flight: Flight) -> None:
         flight.told_first_output = True
-        if flight.phase in ("opening", "steady") and flight.sent_ns is not None:
+        if flight.phase in ("opening", "steady", "arrival") and flight.sent_ns is not None:
             assert flight.tally.first_output_ns is not None
             self._first_outputs.append((flight.index, flight.tally.first_output_ns - flight.sent_ns))
 

@@ -258,7 +258,7 @@ class Loop:
             self._send(connection, flight)
 
     def _send(self, connection: Connection, flight: Flight) -> None:
-        request = self._bodies.request(flight.index)
+        request = self._bodies.request(flight.prompt)
         now_ns = time.monotonic_ns()
         connection.flight = flight
         if connection.used:

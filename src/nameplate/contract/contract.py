@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from nameplate.contract.cache import CachePolicy
 from nameplate.contract.deadlines import Deadlines
+from nameplate.contract.matrix import Matrix
 from nameplate.contract.rules import Rules
 from nameplate.contract.sampling import Sampling
 from nameplate.contract.shape import Shape
@@ -18,6 +19,7 @@ class Contract(Struct, frozen=True):
 
     `nonce` makes this study's prompts differ from every other study's; `seed` fixes schedules and lengths.
     `header_names` are the names of extra headers that are sent; their values are never kept.
+    `speed` is the matrix of a speed study, which has no shapes and SLOs of its own.
     """
 
     target: Target
@@ -31,3 +33,4 @@ class Contract(Struct, frozen=True):
     seed: int = 42
     header_names: tuple[str, ...] = ()
     dataset: str | None = None
+    speed: Matrix | None = None

@@ -6,10 +6,43 @@ from typing import Literal
 
 from msgspec import Struct
 
+from nameplate.contract.matrix import PrefillRule
 from nameplate.contract.rules import StartPolicy
 from nameplate.contract.shape import Shape
 
-Role = Literal["baseline", "locator", "confirmation", "single"]
+Role = Literal[
+    "baseline", "locator", "confirmation", "single", "warmup", "prefill", "decode", "burst", "mixed"
+]
+
+
+class Arrival(Struct, frozen=True):
+    """Let one further request of another shape arrive while the streams are held.
+
+    It is sent `before_ns` after the window began, and the window ends `after_ns` after its first output, at the
+    latest `deadline_ns` after it was sent.
+    """
+
+    shape: Shape
+    before_ns: int
+    after_ns: int
+    deadline_ns: int
+
+
+class Hold(Struct, frozen=True, kw_only=True):
+    """Hold the trial's streams instead of counting requests: each starts again, with its own prompt, when it ends.
+
+    Once the streams are ready, for `stable_ns` on end, a window of `window_ns` begins; the load is cancelled when it
+    is over. Not ready `ready_ns` after the start, the load is cancelled without one. With `warm_streams` every
+    stream's own prompt is sent once before, with one output token. `shared_tokens` of each prompt are a prefix that
+    all have in common. `loop_limit` is the share of streams that may repeat themselves.
+    """
+
+    window_ns: int
+    stable_ns: int
+    ready_ns: int
+    warm_streams: bool = False
+    loop_limit: float = 0.05
+    arrival: Arrival | None = None
 
 
 class TrialPlan(Struct, frozen=True):
@@ -19,7 +52,10 @@ class TrialPlan(Struct, frozen=True):
     trial from 0. `requests` are measured, after `warmup` at concurrency one. `stagger_ns` is the distance
     between the first starts of neighbouring slots under the `staggered` policy. `stop_when_failed` lets the
     load stop once failure is certain. `quiet_s` is waited before the trial begins. `outputs_must_differ` is set
-    where the baseline's outputs were unique, so that a repeated answer breaks the contract.
+    where the baseline's outputs were unique, so that a repeated answer breaks the contract, and
+    `outputs_must_not_loop` where none of the baseline's that could be judged ended in a loop. With `hold` the load is
+    bounded by time and `requests` is how many streams there are; with `until` by what was seen, and `requests` is
+    the most. `shared_tokens` of each prompt are a prefix that all prompts of this length share, beside the contract's.
     """
 
     name: str
@@ -34,8 +70,17 @@ class TrialPlan(Struct, frozen=True):
     stop_when_failed: bool = False
     quiet_s: float = 0.0
     outputs_must_differ: bool = False
+    outputs_must_not_loop: bool = False
+    hold: Hold | None = None
+    until: PrefillRule | None = None
+    shared_tokens: int = 0
 
     @property
     def key(self) -> str:
         """Name the trial and its attempt: the directory's name and the prompts' key."""
         return self.name if self.attempt == 0 else f"{self.name}.retry{self.attempt}"
+
+    @property
+    def cut(self) -> bool:
+        """Say whether the load is cut as planned, so that requests without an end are no fault."""
+        return self.hold is not None or self.until is not None

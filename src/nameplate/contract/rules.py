@@ -18,7 +18,8 @@ class Rules(Struct, frozen=True):
 
     `requests` of None means the protocol's own count for each level. `max_s` is the study's time budget in
     seconds, None for no bound. `tolerance` is how many disagreeing trials a level may have after extra
-    confirmations and still count as agreeing.
+    confirmations and still count as agreeing. `loop_limit` is the share of judged answers that may end in a loop
+    where none of the baseline's did: one of few is too many, one of 128 is not.
     """
 
     confirmations: int = 3
@@ -38,6 +39,7 @@ class Rules(Struct, frozen=True):
     start: StartPolicy = "burst"
     operate_below: int = 1
     replacements: int = 2
+    loop_limit: float = 0.05
 
     def measured_requests(self, concurrency: int, slos: Iterable[Slo]) -> int:
         """Count the measured requests of a level: max(64, 4C, ceil(3/(1-p))), p the strictest percentile."""

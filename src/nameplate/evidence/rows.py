@@ -6,19 +6,24 @@ from typing import Literal
 
 from msgspec import Struct, field, structs
 
+from nameplate.schedule.stage import Phase
+from nameplate.wire.loop import LEAST_CHARS, Loop
 from nameplate.wire.tally import Tally
-
-Phase = Literal["warmup", "ramp", "opening", "steady"]
 
 
 class RequestRow(Struct, frozen=True, kw_only=True):
     """Hold the facts of one request; times are monotonic nanoseconds, absent is None and never zero.
 
     `phase` is the phase in which the request was sent: `warmup` (serial, unmeasured), `ramp` (unmeasured load of
-    a handover start), `opening` (the first measured request of a slot), `steady`. `class_` names the workload
+    a handover start), `opening` (the first measured request of a slot), `steady`, `arrival` (one that came beside
+    held streams). `class_` names the workload
     class, the shape by default. `asked_output_tokens` is what the request asked for, and `output_tokens` what
     the server counted (`output_tokens_source` is `usage`) or the number of output events (`estimated`).
     `first_event_tokens` is how many tokens the first output event held, where the server counts them.
+    `longest_channel_chars` are the characters of its longest channel (content, reasoning, tool call), and `loop` is
+    the repetition that a channel ended in: `channel`, `period_chars`, and `length_chars`, the repeating end within
+    the channel's last 131,072 characters. Without a loop, at least 4,096 characters say that the text did not loop,
+    fewer that it is too short to judge, and no count that the row was written before loops were looked for.
     `connect_ns` is how long its connection took to open, `idle_ns` how long a reused connection had been idle.
     """
 
@@ -48,6 +53,8 @@ class RequestRow(Struct, frozen=True, kw_only=True):
     first_event_tokens: int | None = None
     longest_gap_ns: int | None = None
     output_bytes: int = 0
+    longest_channel_chars: int | None = None
+    loop: Loop | None = None
     prompt_sha256: str
     prompt_head_sha256: str
     output_sha256: str | None = None
@@ -79,6 +86,8 @@ class RequestRow(Struct, frozen=True, kw_only=True):
             first_event_tokens=tally.first_event_tokens,
             longest_gap_ns=tally.longest_gap_ns,
             output_bytes=tally.output_bytes,
+            longest_channel_chars=tally.longest_channel_chars,
+            loop=tally.loop,
             output_sha256=tally.output_sha256,
             error=tally.error,
             warnings=tuple(sorted(tally.warnings)),
@@ -87,6 +96,11 @@ class RequestRow(Struct, frozen=True, kw_only=True):
     @property
     def measured(self) -> bool:
         return self.phase in ("opening", "steady")
+
+    @property
+    def long_enough_to_loop(self) -> bool | None:
+        """Tell whether its text is long enough to be judged; None where its length is not known."""
+        return None if self.longest_channel_chars is None else self.longest_channel_chars >= LEAST_CHARS
 
     @property
     def ttft_ns(self) -> int | None:

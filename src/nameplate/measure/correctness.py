@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from nameplate.evidence.rows import RequestRow
-from nameplate.verdict.facts import PromptRange
+from nameplate.verdict.facts import LoopCount, PromptRange
 from nameplate.wire.outcome import Outcome
 
 
@@ -17,7 +17,7 @@ class Correctness(Struct, frozen=True, kw_only=True):
 
     `streams` are requests with at least one output event. `output_tokens` are those of ok requests,
     `partial_tokens` those that requests got before they failed or were cut. `tokens_estimated` says that the
-    server did not count them all.
+    server did not count them all. `loops` are of ok requests; None in results from before they were counted.
     """
 
     sent: int
@@ -39,6 +39,7 @@ class Correctness(Struct, frozen=True, kw_only=True):
     prompt_tokens: PromptRange | None
     cached_tokens: PromptRange | None
     silent_tails: int
+    loops: LoopCount | None = None
 
     @property
     def outputs_unique(self) -> bool:
@@ -75,6 +76,7 @@ def count(measured: Sequence[RequestRow]) -> Correctness:
         prompt_tokens=range_of(row.prompt_tokens for row in measured),
         cached_tokens=range_of(row.cached_tokens for row in measured),
         silent_tails=sum(map(silent_tail, ok)),
+        loops=loops_of(ok),
     )
 
 
@@ -82,6 +84,13 @@ def range_of(counts: Iterable[int | None]) -> PromptRange | None:
     """Return the range of the counts that are known; None where none is."""
     known = [value for value in counts if value is not None]
     return PromptRange(min(known), max(known), len(known)) if known else None
+
+
+def loops_of(ok: Sequence[RequestRow]) -> LoopCount:
+    """Count the answers that loop among those long enough to be judged."""
+    judged = [row for row in ok if row.long_enough_to_loop]
+    unknown = sum(row.long_enough_to_loop is None for row in ok)
+    return LoopCount(len(judged), sum(row.loop is not None for row in judged), unknown)
 
 
 def silent_tail(row: RequestRow) -> bool:

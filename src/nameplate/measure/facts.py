@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from nameplate.contract.contract import Contract
 from nameplate.contract.identity import compare
 from nameplate.evidence.rows import RequestRow
+from nameplate.measure.correctness import range_of
 from nameplate.measure.measurement import Measurement
 from nameplate.measure.server_side import counters_that_fell, extra_requests
 from nameplate.measure.trial_evidence import TrialEvidence
+from nameplate.schedule.stage import Requests
 from nameplate.verdict.facts import CounterCheck, TrialFacts
 from nameplate.verdict.gate import Gate, gate_of_failure
 from nameplate.verdict.tolerances import cached_range, lateness_budget_ns, prompt_length
@@ -34,9 +36,11 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
     low, high = cached_range(prefix, evidence.template_floor_tokens, block)
     lengths = [] if contract.dataset else _prompt_lengths(measured, plan.shape.input_tokens)
     after = evidence.identity_after
+    own, first = _own_prompts(evidence), _first_use(evidence)
     return TrialFacts(
         clock=evidence.clock,
-        planned=plan.requests,
+        planned=max(correctness.sent, plan.requests) if plan.hold else plan.requests,
+        cut_as_planned=plan.cut,
         sent=correctness.sent,
         ok=correctness.ok,
         failed=correctness.failed,
@@ -56,18 +60,21 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         prompt=correctness.prompt_tokens,
         prompt_warned=lengths.count("warned"),
         prompt_wrong=lengths.count("wrong"),
-        cached=correctness.cached_tokens,
+        cached=range_of(row.cached_tokens for row in first),
         cached_by_counter=measurement.server.cached_tokens,
         counter_requests=len(rows),
         template_floor_tokens=evidence.template_floor_tokens,
         block_size_tokens=block,
         shared_prefix_tokens=prefix,
         cached_beyond=sum(
-            row.cached_tokens is not None and not low <= row.cached_tokens <= high for row in measured
+            row.cached_tokens is not None and not low <= row.cached_tokens <= high for row in first
         ),
-        duplicate_prompts=duplicate_prompts(rows, heads_differ=not contract.dataset),
+        duplicate_prompts=duplicate_prompts(own, heads_differ=not contract.dataset),
         duplicate_outputs=correctness.ok - correctness.unique_outputs,
         outputs_must_differ=plan.outputs_must_differ,
+        loops=correctness.loops,
+        loop_limit=contract.rules.loop_limit,
+        outputs_must_not_loop=plan.outputs_must_not_loop,
         extra_requests_seen=_foreign(evidence, rows),
         identity_changes=() if after is None else compare(evidence.identity_before, after),
         identity_known=after is not None,
@@ -83,6 +90,22 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         underfilled_share=measurement.concurrency.underfilled_share,
         damage=evidence.damage + unknown_outcomes,
     )
+
+
+def _own_prompts(evidence: TrialEvidence) -> list[RequestRow]:
+    """Return the requests whose prompt is theirs: a held stream that starts again repeats its own, as planned."""
+    requests = Requests(evidence.plan)
+    return [row for row in evidence.rows if not requests.repeats(row.index)]
+
+
+def _first_use(evidence: TrialEvidence) -> list[RequestRow]:
+    """Return the requests that send their prompt for the first time, on which the cache policy is judged."""
+    hold = evidence.plan.hold
+    if hold is None:
+        return evidence.measured
+    if hold.warm_streams:
+        return [row for row in evidence.rows if row.phase == "warmup"]
+    return [row for row in evidence.rows if row.phase == "opening"]
 
 
 def _foreign(evidence: TrialEvidence, rows: Sequence[RequestRow]) -> int | None:

@@ -25,6 +25,7 @@ from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.prompts.body import prompt_hashes, user_text_of
 from nameplate.prompts.store import PromptStore
 from nameplate.prompts.text import shared_prefix
+from nameplate.schedule.stage import Requests
 
 # Entries of a trial's journal that its result depends on.
 STARTED, ENDED, INTERRUPTED = "trial_started", "trial_ended", "interrupted"
@@ -38,9 +39,10 @@ def load_evidence(directory: Path) -> TrialEvidence:
     """
     reader = TrialReader(directory)
     header = reader.header()
+    requests = Requests(header.plan)
     rows = {row.index: row for row in reader.rows()}
     journal = reader.journal()
-    reads = _Reads(header)
+    reads = _Reads(requests)
     try:
         for record in reader.records():
             reads.take(record)
@@ -49,7 +51,7 @@ def load_evidence(directory: Path) -> TrialEvidence:
     timelines = {timeline.index: timeline for timeline in _tolerant(reader)}
     orphans = sorted(reads.started - rows.keys())
     if orphans:
-        prompts = read_prompts(reader, header, orphans)
+        prompts = read_prompts(reader, header, {requests.prompt(index) for index in orphans})
         wanted = set(orphans)
         records = (record for record in reader.records() if record.request in wanted)
         for rebuilt in rebuild(records, header.plan, header.contract.target.api, prompts, {}):
@@ -160,16 +162,19 @@ def arrival_doubt_ns(record: Record) -> int:
 class _Reads:
     """Collect from the wire's history what the rows do not hold: which requests began, and how late reads were."""
 
-    def __init__(self, header: TrialHeader) -> None:
-        first = header.plan.warmup
-        self._measured = range(first, first + header.plan.requests)
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+        self._measured: dict[int, bool] = {}
         self.started: set[int] = set()
         self.totals = ReadTotals()
 
     def take(self, record: Record) -> None:
         kind, totals = record.kind, self.totals
         if kind in (Kind.READ, Kind.BARE):
-            if record.request in self._measured:
+            measured = self._measured.get(record.request)
+            if measured is None:
+                measured = self._measured[record.request] = self._requests.measured(record.request)
+            if measured:
                 totals.since_empty_ns.append(record.since_empty_ns)
                 totals.arrival_doubt_ns.append(arrival_doubt_ns(record))
                 if record.delay_ns < 0:

@@ -12,9 +12,9 @@ from msgspec import Struct
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.target import Api
 from nameplate.evidence.records import Kind, Record
-from nameplate.evidence.rows import Phase, RequestRow
+from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
-from nameplate.schedule.stage import stages_of
+from nameplate.schedule.stage import Phase, Requests
 from nameplate.wire.errors import WireError
 from nameplate.wire.http import ResponseReader
 from nameplate.wire.outcome import Ending
@@ -145,23 +145,6 @@ class Exchange:
         ).told(self.tally)
 
 
-class Phases:
-    """Tell the phase of a request from its index: a function of the plan alone."""
-
-    def __init__(self, plan: TrialPlan) -> None:
-        self._stages = stages_of(plan)
-
-    def __getitem__(self, index: int) -> Phase:
-        """Return the phase; KeyError for an index that the plan does not have."""
-        for stage in self._stages:
-            offset = index - stage.first_index
-            if 0 <= offset < stage.schedule.requests:
-                if stage.name != "measured":
-                    return stage.name
-                return "opening" if stage.schedule.due_ns(offset) is not None else "steady"
-        raise KeyError(index)
-
-
 def rebuild(
     records: Iterable[Record],
     plan: TrialPlan,
@@ -173,7 +156,7 @@ def rebuild(
 
     A prompt that was not kept is taken from the recorded row. Memory is bounded by what was in flight at once.
     """
-    phases = Phases(plan)
+    requests = Requests(plan)
     open_exchanges: dict[int, Exchange] = {}
     finished: set[int] = set()
     for record in records:
@@ -185,30 +168,30 @@ def rebuild(
         exchange.take(record)
         if exchange.ended and exchange.body_sent_ns is not None:
             finished.add(record.request)
-            yield rebuilt_from(open_exchanges.pop(record.request), plan, phases, prompts, recorded)
+            yield rebuilt_from(open_exchanges.pop(record.request), requests, prompts, recorded)
     for exchange in list(open_exchanges.values()):
         exchange.finish()
-        yield rebuilt_from(exchange, plan, phases, prompts, recorded)
+        yield rebuilt_from(exchange, requests, prompts, recorded)
 
 
 def rebuilt_from(
     exchange: Exchange,
-    plan: TrialPlan,
-    phases: Phases,
+    requests: Requests,
     prompts: Mapping[int, PromptFacts],
     recorded: Mapping[int, RequestRow],
 ) -> Rebuilt:
     """Close one replayed request; KeyError for an index that the plan does not have."""
-    row = recorded.get(exchange.index)
-    prompt = prompts.get(exchange.index)
+    index = exchange.index
+    row, shape = recorded.get(index), requests.shape(index)
+    prompt = prompts.get(requests.prompt(index))
     if prompt is None:
         prompt = (
             PromptFacts(row.prompt_sha256, row.prompt_head_sha256, row.asked_output_tokens)
             if row is not None
-            else PromptFacts("", "", plan.shape.output_tokens)
+            else PromptFacts("", "", shape.output_tokens)
         )
     times, tokens = exchange.tally.output_times_ns, exchange.tally.output_event_tokens
     assert times is not None and tokens is not None
-    timeline = Timeline.of(exchange.index, times, tokens)
-    rebuilt = exchange.row(phases[exchange.index], str(plan.shape), prompt, row)
+    timeline = Timeline.of(index, times, tokens)
+    rebuilt = exchange.row(requests.phase(index), str(shape), prompt, row)
     return Rebuilt(rebuilt, timeline, exchange.tally, exchange.whole)

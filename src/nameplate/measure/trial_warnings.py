@@ -63,6 +63,16 @@ def trial_warnings(
                 "Read the chunk gaps and the E2E latency beside the ITL.",
             )
         )
+    loops = measurement.correctness.loops
+    if loops is not None and loops.looped:
+        found.append(
+            Warned(
+                Code.looping,
+                f"{loops.looped} of {loops.judged} judged answers end in a loop: one passage again and again.",
+                "Repetition is easy to guess, so speculative decoding makes such answers faster than real ones.",
+                "Sample as in operation, e.g. --temperature 1; greedy decoding loops most.",
+            )
+        )
     limit = evidence.identity_before.integer("running_limit_effective")
     above = above_running_limit(evidence.plan.concurrency, limit)
     return (*found, *([above] if above else []))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from nameplate.schedule.schedule import Part
 
-class ClosedLoop(Struct, frozen=True):
+
+class ClosedLoop(Struct, frozen=True, tag=True):
     """Keep `slots` requests in flight until `requests` have started.
 
     The first request of slot i starts at i x `stagger_ns` after the stage's start: 0 is a burst. All others start
@@ -18,8 +20,21 @@ class ClosedLoop(Struct, frozen=True):
     stagger_ns: int = 0
     continues: bool = False
 
-    def due_ns(self, index: int) -> int | None:
-        """Return when request `index` (counted from 0 in this stage) is due, or None: when a slot comes free."""
-        if self.continues or index >= self.slots:
+    @property
+    def prompts(self) -> int:
+        return self.requests
+
+    def has(self, offset: int) -> bool:
+        return 0 <= offset < self.requests
+
+    def due_ns(self, offset: int) -> int | None:
+        """Return when request `offset` (counted from 0 in this stage) is due, or None: when a slot comes free."""
+        if self.continues or offset >= self.slots:
             return None
-        return index * self.stagger_ns
+        return offset * self.stagger_ns
+
+    def part(self, offset: int) -> Part:
+        return "steady" if self.due_ns(offset) is None else "opening"
+
+    def prompt(self, offset: int) -> int:
+        return offset

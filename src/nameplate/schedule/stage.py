@@ -7,23 +7,37 @@ from typing import Literal
 from msgspec import Struct
 
 from nameplate.contract.plan import TrialPlan
+from nameplate.contract.shape import Shape
 from nameplate.schedule.closed_loop import ClosedLoop
+from nameplate.schedule.streams import Streams
 
 StageName = Literal["warmup", "ramp", "measured"]
+Phase = Literal["warmup", "ramp", "opening", "steady", "arrival"]
 
 # A ramp ends when each slot has started a second request; the fastest slot may meanwhile have started many.
 RAMP_REQUESTS_PER_SLOT = 16
 
 
 class Stage(Struct, frozen=True):
-    """Hold one stage: requests `first_index` to `first_index + schedule.requests - 1`.
+    """Hold one stage: its requests have the indices from `first_index` on.
 
-    A `ramp` ends early, as soon as every slot has started its second request.
+    A `ramp` ends early, as soon as every slot has started its second request; a stage of `Streams` when it is cut.
     """
 
     name: StageName
     first_index: int
-    schedule: ClosedLoop
+    schedule: ClosedLoop | Streams
+
+    def has(self, index: int) -> bool:
+        return self.schedule.has(index - self.first_index)
+
+    def phase(self, index: int) -> Phase:
+        """Return the phase of one of this stage's requests."""
+        return self.name if self.name != "measured" else self.schedule.part(index - self.first_index)
+
+    def prompt(self, index: int) -> int:
+        """Return the index under which the request's prompt is stored."""
+        return self.first_index + self.schedule.prompt(index - self.first_index)
 
 
 def stages_of(plan: TrialPlan) -> tuple[Stage, ...]:
@@ -31,7 +45,10 @@ def stages_of(plan: TrialPlan) -> tuple[Stage, ...]:
     stages = []
     if plan.warmup:
         stages.append(Stage("warmup", 0, ClosedLoop(1, plan.warmup)))
-    if plan.start == "handover":
+    measured: ClosedLoop | Streams
+    if plan.hold is not None:
+        measured = Streams(plan.concurrency, plan.hold.arrival is not None)
+    elif plan.start == "handover":
         ramp = ClosedLoop(plan.concurrency, RAMP_REQUESTS_PER_SLOT * plan.concurrency)
         stages.append(Stage("ramp", plan.warmup + plan.requests, ramp))
         measured = ClosedLoop(plan.concurrency, plan.requests, continues=True)
@@ -44,4 +61,57 @@ def stages_of(plan: TrialPlan) -> tuple[Stage, ...]:
 
 def prompts_needed(plan: TrialPlan) -> int:
     """Count the prompts that a trial can use at most."""
-    return sum(stage.schedule.requests for stage in stages_of(plan))
+    return sum(stage.schedule.prompts for stage in stages_of(plan))
+
+
+class Requests:
+    """Answer what the request with an index is: a function of the plan alone."""
+
+    def __init__(self, plan: TrialPlan) -> None:
+        self._plan = plan
+        # A stage without end comes last in the listing of indices.
+        self._stages = stages_of(plan)
+
+    def stage(self, index: int) -> Stage:
+        """Return the stage of a request; KeyError for an index that the plan does not have."""
+        for stage in self._stages:
+            if stage.has(index):
+                return stage
+        raise KeyError(index)
+
+    def phase(self, index: int) -> Phase:
+        return self.stage(index).phase(index)
+
+    def prompt(self, index: int) -> int:
+        """Return the index under which the request's prompt is stored."""
+        return self.stage(index).prompt(index)
+
+    def warms(self, index: int) -> int | None:
+        """Return the request whose own prompt a warm-up request sends ahead of it; None where it has its own."""
+        hold = self._plan.hold
+        if hold is None or not hold.warm_streams or self.phase(index) != "warmup":
+            return None
+        return self._plan.warmup + index
+
+    def repeats(self, index: int) -> bool:
+        """Say whether a request sends, as planned, a prompt that is another one's; False for one not of the plan."""
+        try:
+            return self.prompt(index) != index or self.warms(index) is not None
+        except KeyError:
+            return False
+
+    def shape(self, index: int) -> Shape:
+        """Return the lengths that a request asks for."""
+        hold = self._plan.hold
+        if hold is not None and hold.arrival is not None and self.phase(index) == "arrival":
+            return hold.arrival.shape
+        if self.warms(index) is not None:
+            return Shape(self._plan.shape.input_tokens, 1)
+        return self._plan.shape
+
+    def measured(self, index: int) -> bool:
+        """Say whether the request belongs to the measured sample; False for one that the plan does not have."""
+        try:
+            return self.phase(index) in ("opening", "steady")
+        except KeyError:
+            return False

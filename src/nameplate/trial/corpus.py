@@ -18,9 +18,10 @@ from nameplate.prompts.body import BodyOptions, Message, build_body, prompt_hash
 from nameplate.prompts.calibration import Calibrated
 from nameplate.prompts.dataset import Dataset
 from nameplate.prompts.exact import LocalTokenizer
+from nameplate.prompts.keys import prompt_key
 from nameplate.prompts.store import PromptWriter
 from nameplate.prompts.text import PromptKey, compose, shared_prefix
-from nameplate.schedule.stage import stages_of
+from nameplate.schedule.stage import Requests, stages_of
 
 PHASES = ("warmup", "measured", "ramp")
 
@@ -109,19 +110,27 @@ class FromFile:
         return Prompt(content, text, output_tokens)
 
 
-def write_prompts(path: Path, contract: Contract, plan: TrialPlan, corpus: Corpus) -> tuple[Ask, ...]:
-    """Write every body that the trial can send, by index, and return what their rows will say of them."""
+def write_prompts(
+    path: Path, contract: Contract, plan: TrialPlan, corpus: Corpus, arrival: Corpus | None = None
+) -> tuple[Ask, ...]:
+    """Write every body that the trial can send, by index, and return what their rows will say of them.
+
+    `arrival` supplies the prompt of a request that arrives beside held streams.
+    """
     options = BodyOptions.of(contract.target, contract.sampling)
     asks: dict[int, Ask] = {}
+    requests = Requests(plan)
     with PromptWriter(path) as writer:
         for stage in stages_of(plan):
-            for offset in range(stage.schedule.requests):
-                index = stage.first_index + offset
-                key = PromptKey(contract.nonce, plan.name, plan.attempt, index, stage.name)
-                prompt = corpus.prompt(key)
-                body = build_body(options, prompt.content, prompt.output_tokens, seed=key.seed())
-                hashes = prompt_hashes(prompt.user_text, len(corpus.prefix))
-                asks[index] = Ask(str(plan.shape), prompt.output_tokens, hashes.sha256, hashes.head_sha256)
+            for index in range(stage.first_index, stage.first_index + stage.schedule.prompts):
+                key = prompt_key(contract.nonce, plan, requests, index)
+                own = arrival if arrival is not None and requests.phase(index) == "arrival" else corpus
+                prompt = own.prompt(key)
+                tokens = 1 if requests.warms(index) is not None else prompt.output_tokens
+                body = build_body(options, prompt.content, tokens, seed=key.seed())
+                hashes = prompt_hashes(prompt.user_text, len(own.prefix))
+                shape = str(requests.shape(index))
+                asks[index] = Ask(shape, tokens, hashes.sha256, hashes.head_sha256)
                 writer.append(index, body, PHASES.index(stage.name))
     return tuple(asks[index] for index in sorted(asks))
 

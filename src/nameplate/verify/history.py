@@ -15,7 +15,8 @@ from nameplate.evidence.records import HEADER, LAST_KIND, Kind, Record
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
 from nameplate.measure.from_disk import ReadTotals
-from nameplate.measure.rebuild import Exchange, Phases, PromptFacts, rebuilt_from
+from nameplate.measure.rebuild import Exchange, PromptFacts, rebuilt_from
+from nameplate.schedule.stage import Requests
 
 # Records compress some 15:1, those of reads that were not kept some 30:1. What expands further is made to, or a server
 # repeated one byte for minutes: either way it is given up on, and is then unverified and not false.
@@ -122,14 +123,12 @@ class _Audit:
         self.history = History()
         self._share = share
         self._header = header
-        self._phases = Phases(header.plan)
+        self._requests = Requests(header.plan)
         self._prompts = prompts
         self._recorded = recorded
         self._open: dict[int, _Replayed] = {}
         self._strays: set[int] = set()
         self._misplaced_records = 0
-        first = header.plan.warmup
-        self._measured = range(first, first + header.plan.requests)
 
     def take(self, frame: bytes) -> None:
         """Replay one frame's records; EvidenceError where they cannot be told apart."""
@@ -230,7 +229,7 @@ class _Audit:
 
     def _begin(self, request: int) -> _Replayed | None:
         try:
-            self._phases[request]
+            self._requests.phase(request)
         except KeyError:
             self._misplaced(request, _SCHEDULED)
             return None
@@ -239,7 +238,7 @@ class _Audit:
             return None
         if len(self._open) >= OPEN_LIMIT or len(self.history.rows) > len(self._recorded) + OPEN_LIMIT:
             raise EvidenceError(f"{layout.READS}: more requests than can have been in flight or have a row")
-        exchange = _Replayed(request, self._header, request in self._measured)
+        exchange = _Replayed(request, self._header, self._requests.measured(request))
         self._open[request] = exchange
         return exchange
 
@@ -256,7 +255,7 @@ class _Audit:
 
     def _close(self, exchange: _Replayed) -> None:
         self._open.pop(exchange.index, None)
-        rebuilt = rebuilt_from(exchange, self._header.plan, self._phases, self._prompts, self._recorded)
+        rebuilt = rebuilt_from(exchange, self._requests, self._prompts, self._recorded)
         self.history.rows[exchange.index] = rebuilt.row
         self.history.timelines[exchange.index] = rebuilt.timeline
         if not rebuilt.whole:
@@ -275,7 +274,7 @@ class _Audit:
             where = "a second time" if kind == _SCHEDULED else "after its end"
         else:
             try:
-                self._phases[request]
+                self._requests.phase(request)
                 where = "before it was sent" if request in self._open else "before it was scheduled"
                 if request in self._open and kind in (_SCHEDULED, _SENT, _BODY_SENT):
                     where = "a second time"

@@ -20,6 +20,7 @@ class Name(StrEnum):
     outcomes = "outcomes"
     usage_and_finish = "usage_and_finish"
     outputs = "outputs"
+    loops = "loops"
     non_empty_output = "non_empty_output"
     timelines = "timelines"
     prompts_as_sent = "prompts_as_sent"
@@ -38,6 +39,7 @@ class Name(StrEnum):
     cached_tokens = "cached_tokens"
     unique_prompts = "unique_prompts"
     unique_outputs = "unique_outputs"
+    looping = "looping"
     client_lateness = "client_lateness"
     no_other_traffic = "no_other_traffic"
     server_counters = "server_counters"
@@ -68,6 +70,7 @@ INTEGRITY: dict[Name, str] = {
     Name.outcomes: "outcome, status and error of each row are what the raw reads give",
     Name.usage_and_finish: "usage and finish reason of each row are what the stream said",
     Name.outputs: "events, bytes and digest of each row's output are those of the stream",
+    Name.loops: "each row says whether its text ended in a loop, and how much there was to judge by",
     Name.non_empty_output: "every ok stream has output",
     Name.timelines: "the kept times of output events are those of the raw reads",
     Name.prompts_as_sent: "each row's prompt is the kept body, and the body is what the contract asks",
@@ -88,6 +91,7 @@ GATES: dict[Name, str] = {
     Name.cached_tokens: "cached tokens lie within the cache policy",
     Name.unique_prompts: "no prompt was used twice",
     Name.unique_outputs: "no answer repeats where the baseline's were unique",
+    Name.looping: "no more answers end in loops than may, where none of the baseline's did",
     Name.client_lateness: "the client's own lateness is within its budget",
     Name.no_other_traffic: "the server never held more requests than ours",
     Name.server_counters: "the server's own counters agree with ours",

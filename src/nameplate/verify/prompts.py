@@ -9,21 +9,21 @@ import msgspec
 from msgspec import Struct, field
 
 from nameplate.contract.errors import EvidenceError, NameplateError
+from nameplate.contract.plan import TrialPlan
 from nameplate.evidence import layout
 from nameplate.evidence.header import TrialHeader
 from nameplate.evidence.journal import JournalEntry
 from nameplate.evidence.reader import TrialReader
 from nameplate.evidence.rows import RequestRow
 from nameplate.measure.from_disk import prompt_facts
-from nameplate.measure.rebuild import Phases, PromptFacts
+from nameplate.measure.rebuild import PromptFacts
 from nameplate.prompts.body import BodyOptions, build_body, prompt_hashes, user_text_of
+from nameplate.prompts.keys import prompt_key
 from nameplate.prompts.store import PromptStore
-from nameplate.prompts.text import PromptKey
+from nameplate.schedule.stage import Requests
 from nameplate.verify.ledger import Ledger
 from nameplate.verify.names import Name
 from nameplate.verify.rows import listed
-
-_STAGE = {"warmup": "warmup", "ramp": "ramp", "opening": "measured", "steady": "measured"}
 
 
 class Bodies(Struct):
@@ -65,20 +65,20 @@ class _Expected:
 
     def __init__(self, header: TrialHeader) -> None:
         self._header = header
-        self._phases = Phases(header.plan)
+        self._requests = Requests(header.plan)
         self._options = BodyOptions.of(header.contract.target, header.contract.sampling)
 
     def departure(self, index: int, body: bytes, output_tokens: int, prefix: str) -> str | None:
         contract, plan = self._header.contract, self._header.plan
         try:
-            stage = _STAGE[self._phases[index]]
+            shape = self._requests.shape(index)
         except KeyError:
             return "is of no request of the plan"
-        if contract.dataset is None and output_tokens != plan.shape.output_tokens:
-            return f"asks for {output_tokens} tokens, the shape for {plan.shape.output_tokens}"
-        key = PromptKey(contract.nonce, plan.name, plan.attempt, index, stage)
+        if contract.dataset is None and output_tokens != shape.output_tokens:
+            return f"asks for {output_tokens} tokens, the shape for {shape.output_tokens}"
+        key = prompt_key(contract.nonce, plan, self._requests, index)
         text = user_text_of(body)
-        if not text.startswith(prefix):
+        if self._requests.phase(index) != "arrival" and not text.startswith(prefix):
             return "does not begin with the shared prefix"
         made = build_body(self._options, text, output_tokens, seed=key.seed())
         if made == body:
@@ -98,15 +98,18 @@ def _fields(body: bytes) -> dict[str, Any]:
     return fields
 
 
-def check_bodies(bodies: Bodies, rows: Mapping[int, RequestRow], ledger: Ledger) -> None:
+def check_bodies(plan: TrialPlan, bodies: Bodies, rows: Mapping[int, RequestRow], ledger: Ledger) -> None:
     """Hold each row's prompt against its kept body."""
-    name = Name.prompts_as_sent
+    name, requests = Name.prompts_as_sent, Requests(plan)
     for departure in bodies.departures:
         ledger.fail(name, departure)
     if not bodies.kept:
         ledger.unverified(name, "prompts were not kept")
     for index, row in rows.items():
-        facts = bodies.facts.get(index)
+        try:
+            facts = bodies.facts.get(requests.prompt(index))
+        except KeyError:
+            continue  # The plan has no such request, and the count of records says so.
         if facts is None:
             if bodies.kept:
                 ledger.fail(name, f"request {index} has no body")
@@ -136,7 +139,9 @@ def check_disjoint(
     """Hold that no prompt occurs twice, whatever its phase; heads too where prompts are cold and our own."""
     name = Name.prompts_disjoint
     contract = header.contract
-    found = repeated(rows, heads_differ=contract.cache.cold and contract.dataset is None)
+    requests = Requests(header.plan)
+    own = [row for row in rows if not requests.repeats(row.index)]
+    found = repeated(own, heads_differ=contract.cache.cold and contract.dataset is None)
     asked = hashes_of_journal(journal, prefix)
     found += [
         f"request {row.index} repeats a prompt of the probe or the calibration"

@@ -120,9 +120,9 @@ def _recompute(
         Name.raw_reads, f"{history.records} records of {len(history.rows)} requests", history.records
     )
     row_checks.check_record_count(header, rows, history, sealed, ledger)
-    row_checks.check_rows(rows, history, ledger)
+    row_checks.check_rows(rows, history, ledger, written_by=header.tool_version)
     kept = row_checks.check_timelines(reader, rows, history, sealed, ledger)
-    prompt_checks.check_bodies(bodies, rows, ledger)
+    prompt_checks.check_bodies(header.plan, bodies, rows, ledger)
     trusted = _trusted(rows, history)
     recomputed = _Recomputed(header, trusted, _counts(trusted, history))
     timelines = {**history.timelines, **kept}

@@ -13,9 +13,10 @@ from nameplate.contract.rules import Rules
 from nameplate.contract.shape import Shape
 from nameplate.contract.slo import Slo
 from nameplate.contract.target import Target
-from nameplate.evidence.rows import Phase, RequestRow
+from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
 from nameplate.measure.trial_evidence import TrialEvidence
+from nameplate.schedule.stage import Phase
 
 MS = 1_000_000
 S = 1_000_000_000
@@ -80,6 +81,7 @@ def ok_row(
         "first_event_tokens": 1,
         "longest_gap_ns": itl_ns,
         "output_bytes": 4 * tokens,
+        "longest_channel_chars": 4 * tokens,
         "prompt_sha256": digest(f"prompt {index}"),
         "prompt_head_sha256": digest(f"head {index}"),
         "output_sha256": digest(f"output {index}"),

@@ -35,7 +35,7 @@ def test_stages_have_disjoint_indices() -> None:
     """Warm-up, measured and ramp requests never share an index, and the store holds one prompt for each."""
     for start in ("burst", "staggered", "handover"):
         stages = stages_of(plan(start=start))
-        indices = [i for s in stages for i in range(s.first_index, s.first_index + s.schedule.requests)]
+        indices = [i for s in stages for i in range(s.first_index, s.first_index + s.schedule.prompts)]
         assert len(indices) == len(set(indices)) == prompts_needed(plan(start=start))
         assert sorted(indices) == list(range(len(indices)))
 
@@ -68,7 +68,7 @@ def test_a_plan_alone_decides_its_stages(given_plan: TrialPlan) -> None:
     stages, again = stages_of(given_plan), stages_of(given_plan)
     assert stages == again
     for one, other in zip(stages, again, strict=True):
-        indices = range(one.schedule.requests)
+        indices = range(one.schedule.prompts)
         assert [one.schedule.due_ns(i) for i in indices] == [
             other.schedule.due_ns(i) for i in reversed(indices)
         ][::-1]
@@ -78,7 +78,7 @@ def test_a_plan_alone_decides_its_stages(given_plan: TrialPlan) -> None:
 def test_exactly_n_are_measured_on_c_slots(given_plan: TrialPlan) -> None:
     """The last stage is the measured one, with the plan's own numbers, after a serial warm-up of its own."""
     *before, measured = stages_of(given_plan)
-    assert (measured.name, measured.schedule.requests, measured.schedule.slots) == (
+    assert (measured.name, measured.schedule.prompts, measured.schedule.slots) == (
         "measured",
         given_plan.requests,
         given_plan.concurrency,
@@ -89,7 +89,7 @@ def test_exactly_n_are_measured_on_c_slots(given_plan: TrialPlan) -> None:
     if given_plan.warmup:
         assert before[0].schedule == ClosedLoop(1, given_plan.warmup)
     indices = [
-        i for s in stages_of(given_plan) for i in range(s.first_index, s.first_index + s.schedule.requests)
+        i for s in stages_of(given_plan) for i in range(s.first_index, s.first_index + s.schedule.prompts)
     ]
     assert sorted(indices) == list(range(prompts_needed(given_plan)))
 
@@ -99,7 +99,7 @@ def test_only_opening_requests_have_a_time_of_their_own(given_plan: TrialPlan) -
     """Slot i opens at i staggers, where the policy staggers; every later request waits for a free slot."""
     schedule = stages_of(given_plan)[-1].schedule
     step = given_plan.stagger_ns if given_plan.start == "staggered" else 0
-    for index in range(schedule.requests):
+    for index in range(schedule.prompts):
         opens = index < given_plan.concurrency and given_plan.start != "handover"
         assert schedule.due_ns(index) == (index * step if opens else None)
 
@@ -107,6 +107,6 @@ def test_only_opening_requests_have_a_time_of_their_own(given_plan: TrialPlan) -
 def test_a_ramp_is_bounded() -> None:
     """A ramp that never restarts every slot runs out of requests, and prompts, instead of running for ever."""
     stages = stages_of(plan(start="handover"))
-    assert [stage.schedule.requests for stage in stages] == [8, 64, 64]
+    assert [stage.schedule.prompts for stage in stages] == [8, 64, 64]
     with pytest.raises(AttributeError):
         stages[0].name = "ramp"  # type: ignore[misc]
