@@ -18,6 +18,7 @@ FLOORS = {
     "evidence": 2,
     "prompts": 2,
     "engines": 2,
+    "hosts": 2,
     "client": 3,
     "sim": 3,
     "measure": 4,
