@@ -7,20 +7,23 @@ what is to be sent by now. Times are nanoseconds on the transport's clock and ne
 import hashlib
 import hmac
 import math
+from collections import deque
 from heapq import heappop, heappush
 from itertools import count
 from typing import TypeVar
 
 import msgspec
+from msgspec import structs
 
 from nameplate import __version__
 from nameplate.sim.body import BadRequestError, GenerationBody, Message, prompt_text, read_generation
-from nameplate.sim.engine import Engine, EngineRequest
+from nameplate.sim.engine import Engine
 from nameplate.sim.faults import FaultPlan
 from nameplate.sim.http import End, HttpRequest, Output, error_body, response
 from nameplate.sim.metrics_page import CONTENT_TYPE, render_metrics
-from nameplate.sim.presets import Preset
+from nameplate.sim.preset import Preset
 from nameplate.sim.replies import Renderer
+from nameplate.sim.sequence import Emission, EngineRequest
 from nameplate.sim.stream import Reply, ServedRequest
 from nameplate.sim.tokens import Answer, ChatTemplate, answer_seed, tokenize
 
@@ -59,13 +62,13 @@ class App:
         started_ns: int = 0,
     ) -> None:
         self.preset = preset
-        self.engine = Engine(msgspec.structs.replace(preset.engine, seed=preset.engine.seed ^ seed))
+        self.engine = Engine(structs.replace(preset.engine, seed=preset.engine.seed ^ seed))
         self.served: list[
             ServedRequest
         ] = []  # finished ones, for a transport that keeps a log: it empties the list
         self._template = ChatTemplate(preset.template_tokens)
         self._api_key = api_key
-        self._faults = faults or FaultPlan()
+        self._faults = (faults or FaultPlan()).and_then(preset.faults)
         self._seed = seed
         self._epoch_s = epoch_s
         self._started_s = epoch_s + started_ns * 1e-9
@@ -75,6 +78,8 @@ class App:
         self._ready: list[Output] = []
         self._held: list[tuple[int, int, Output]] = []  # outputs of a later time
         self._order = count()
+        self._others_ns: deque[int] = deque()  # when somebody else's requests come
+        self._others = 0
 
     @property
     def model(self) -> str:
@@ -84,7 +89,7 @@ class App:
     @property
     def phantom_running(self) -> int:
         """Return how many running requests of somebody else the server pretends to have."""
-        return int(self._faults.any("phantom") or 0)
+        return int(self._faults.since("phantom", self._requests) or 0)
 
     @property
     def started_s(self) -> float:
@@ -106,10 +111,12 @@ class App:
         """Return when something will next come out; None when nothing will without a request."""
         if self._ready:
             return self._ready[0].t_ns
-        step_ns = self.engine.next_ns()
-        if self._held and (step_ns is None or self._held[0][0] < step_ns):
-            return self._held[0][0]
-        return step_ns
+        next_ns = self.engine.next_ns()
+        if self._held and (next_ns is None or self._held[0][0] < next_ns):
+            next_ns = self._held[0][0]
+        if self._others_ns and (next_ns is None or self._others_ns[0] < next_ns):
+            next_ns = self._others_ns[0]
+        return next_ns
 
     def advance(self, to_ns: int) -> list[Output]:
         """Let time pass and return what is to be sent by then, in order of time."""
@@ -137,7 +144,24 @@ class App:
             self._held = sorted(kept, key=lambda entry: entry[:2])
 
     def _run(self, to_ns: int) -> None:
-        for emission in self.engine.advance(to_ns):
+        while self._others_ns and self._others_ns[0] <= to_ns:
+            at_ns = self._others_ns.popleft()
+            self._answer(self.engine.advance(at_ns))
+            self._disturb(at_ns)
+        self._answer(self.engine.advance(to_ns))
+
+    def _disturb(self, now_ns: int) -> None:
+        """Submit a request of somebody else's, whose answer goes nowhere."""
+        other = self.preset.neighbour
+        assert other is not None
+        self._others += 1
+        # Token ids have 32 bits, so above them no prompt is ever like one of a client's.
+        first = (1 << 32) + self._others * other.prompt_tokens
+        prompt = range(first, first + other.prompt_tokens)
+        self.engine.submit(EngineRequest(-self._others, prompt, other.output_tokens), now_ns)
+
+    def _answer(self, emissions: list[Emission]) -> None:
+        for emission in emissions:
             reply = self._replies.get(emission.id)
             if reply is None:
                 continue
@@ -225,6 +249,7 @@ class App:
 
     def _facts(self) -> bytes:
         """Say of the simulated server what a real one tells in its log: this page is the simulator's own."""
+        engine = self.preset.engine
         return msgspec.json.encode(
             {
                 "engine": "nameplate-sim",
@@ -232,7 +257,10 @@ class App:
                 "preset": self.preset.name,
                 "seed": self._seed,
                 "template_tokens": self.preset.template_tokens,
-                "parameters": self.preset.engine,
+                # A server that claims more than it has does so everywhere.
+                "parameters": structs.replace(
+                    engine, kv_tokens=engine.kv_claim_tokens or engine.kv_tokens, kv_claim_tokens=None
+                ),
             }
         )
 
@@ -257,6 +285,9 @@ class App:
     def _generate(self, connection: int, request: HttpRequest, now_ns: int, *, chat: bool) -> None:
         index = self._requests
         self._requests += 1
+        other = self.preset.neighbour
+        if other is not None and self._requests % other.every == 0:
+            self._others_ns.append(now_ns + other.delay_ns)
         end: End = "done" if request.keep_alive else "close"
         late = self._faults.of("slow_headers", index)
         at_ns = now_ns + int((late or 0.0) * 1e9)

@@ -6,70 +6,12 @@ starts, and what came out of it appears when it ends. The same calls give the sa
 
 import math
 from collections import deque
-from collections.abc import Sequence
 from random import Random
 
-import msgspec
-
 from nameplate.sim.counters import Counters, EngineState, Histograms
-from nameplate.sim.kv import BlockPool, Holding, block_hashes
+from nameplate.sim.kv import BlockPool
 from nameplate.sim.parameters import EngineParameters
-
-
-class EngineRequest(msgspec.Struct, frozen=True):
-    """Describe one request; `output_tokens` is where it ends, `finish` the reason it then gives."""
-
-    id: int
-    prompt: Sequence[int]
-    output_tokens: int
-    finish: str = "length"
-    seed: int = 0
-
-
-class Emission(msgspec.Struct, gc=False):
-    """Report what one step gave one request: `tokens` new ones, `total` so far, `finish` on the last."""
-
-    id: int
-    t_ns: int
-    tokens: int
-    total: int
-    finish: str | None
-    cached_tokens: int
-
-
-class _Sequence:
-    """Follow one request through the engine."""
-
-    __slots__ = (
-        "arrival_ns", "cached", "capacity", "computed", "finish", "first_ns", "gone", "hashes", "holding", "id",
-        "last_ns", "limit", "log_acceptance", "outputs", "prompt_tokens", "random", "scheduled_ns", "target",
-    )  # fmt: skip
-
-    def __init__(self, request: EngineRequest, now_ns: int, parameters: EngineParameters) -> None:
-        self.id = request.id
-        self.prompt_tokens = len(request.prompt)
-        self.hashes = block_hashes(request.prompt, parameters.block_tokens)
-        self.limit = request.output_tokens
-        self.finish = request.finish
-        self.outputs = 0
-        self.computed = 0
-        self.target = self.prompt_tokens  # what must be prefilled before the next token can come
-        self.cached = 0
-        self.holding = Holding()
-        self.capacity = 0
-        self.arrival_ns = now_ns
-        self.scheduled_ns = -1
-        self.first_ns = -1
-        self.last_ns = -1
-        self.gone = False
-        self.random = Random(request.seed)
-        spread = parameters.acceptance_spread
-        chance = parameters.acceptance
-        if spread:
-            chance += spread * (2.0 * self.random.random() - 1.0)
-        self.log_acceptance = (
-            math.log(min(chance, 0.999)) if parameters.draft_tokens and chance > 0.0 else 0.0
-        )
+from nameplate.sim.sequence import Emission, EngineRequest, Sequence
 
 
 class Engine:
@@ -86,15 +28,17 @@ class Engine:
         self.histograms = Histograms()
         self.pool = BlockPool(parameters)
         self._random = Random(parameters.seed)
-        self._sequences: dict[int, _Sequence] = {}
-        self._waiting: deque[_Sequence] = deque()
+        self._sequences: dict[int, Sequence] = {}
+        self._intake: deque[Sequence] = deque()
+        self._intake_free_ns = 0
+        self._waiting: deque[Sequence] = deque()
         self._waiting_count = 0
-        self._running: list[_Sequence] = []
+        self._running: list[Sequence] = []
         self._resident = 0
         self._now_ns = 0
         self._end_ns: int | None = None
-        self._prefills: list[tuple[_Sequence, int]] = []
-        self._decodes: list[_Sequence] = []
+        self._prefills: list[tuple[Sequence, int]] = []
+        self._decodes: list[Sequence] = []
         self._width = 1 + parameters.draft_tokens
 
     @property
@@ -113,11 +57,16 @@ class Engine:
         if request.id in self._sequences:
             raise ValueError(f"request {request.id} is already here")
         self._touch(now_ns)
-        sequence = _Sequence(request, now_ns, parameters)
+        sequence = Sequence(request, now_ns, parameters)
         self._sequences[request.id] = sequence
-        self._waiting.append(sequence)
-        self._waiting_count += 1
         self.counters.submitted += 1
+        cost_ns = parameters.intake_request_ns + round(parameters.intake_token_ns * len(request.prompt))
+        if cost_ns:
+            self._intake_free_ns = max(self._intake_free_ns, now_ns) + cost_ns
+            sequence.queued_ns = self._intake_free_ns
+            self._intake.append(sequence)
+        else:
+            self._take(sequence)
 
     def cancel(self, request_id: int, now_ns: int) -> bool:
         """Drop a request at once; its share of the step in flight is still paid. False if it is not here."""
@@ -130,26 +79,31 @@ class Engine:
         if sequence in self._running:
             self._running.remove(sequence)
             self._release(sequence)
-        else:
+        elif sequence.taken_in:
             self._waiting_count -= 1
         return True
 
     def next_ns(self) -> int | None:
-        """Return when the step in flight ends, starting one if there is work; None when idle."""
-        if self._end_ns is None and self._sequences:
-            self._start(self._now_ns)
+        """Return when the step in flight ends, starting one if there is work; else when work is taken in, or None."""
+        if self._end_ns is None:
+            if self._running or self._waiting_count:
+                self._start(self._now_ns)
+            elif (sequence := self._next_in()) is not None:
+                return max(self._now_ns, sequence.queued_ns)
         return self._end_ns
 
     def advance(self, to_ns: int) -> list[Emission]:
         """Let time pass up to `to_ns` (steps that end then included) and return what came out, in order."""
         emissions: list[Emission] = []
-        if self._end_ns is None and self._sequences and self._now_ns < to_ns:
-            # Requests of one moment start together, so an idle engine starts only when time moves on.
-            self._start(self._now_ns)
-        end_ns = self._end_ns
-        while end_ns is not None and end_ns <= to_ns:
+        self._start_before(to_ns)
+        while (end_ns := self._end_ns) is not None and end_ns <= to_ns:
             self._finish(end_ns, emissions)
-            end_ns = self.next_ns()
+            self._take_in(end_ns)
+            if self._running or self._waiting_count:
+                self._start(end_ns)
+            else:
+                self._start_before(to_ns)
+        self._take_in(to_ns)
         self._now_ns = max(self._now_ns, to_ns)
         return emissions
 
@@ -172,10 +126,39 @@ class Engine:
             raise ValueError("time went backwards")
         # Work that waited for this moment would have started at its own arrival, so it starts before the clock moves.
         if now_ns > self._now_ns:
-            self.next_ns()
-        if self._end_ns is not None and self._end_ns < now_ns:
-            raise ValueError("advance the engine before submitting or cancelling")
+            next_ns = self.next_ns()
+            if next_ns is not None and next_ns < now_ns:
+                raise ValueError("advance the engine before submitting or cancelling")
         self._now_ns = now_ns
+
+    def _start_before(self, to_ns: int) -> None:
+        """Start an idle engine if it has work before `to_ns`: requests of one moment start together."""
+        if self._end_ns is not None:
+            return
+        if not self._running and not self._waiting_count:
+            sequence = self._next_in()
+            if sequence is None or sequence.queued_ns >= to_ns:
+                return
+            self._now_ns = max(self._now_ns, sequence.queued_ns)
+            self._take_in(self._now_ns)
+        if self._now_ns < to_ns:
+            self._start(self._now_ns)
+
+    def _next_in(self) -> Sequence | None:
+        """Return the next request that the API server will hand over."""
+        intake = self._intake
+        while intake and intake[0].gone:
+            intake.popleft()
+        return intake[0] if intake else None
+
+    def _take_in(self, to_ns: int) -> None:
+        while (sequence := self._next_in()) is not None and sequence.queued_ns <= to_ns:
+            self._take(self._intake.popleft())
+
+    def _take(self, sequence: Sequence) -> None:
+        sequence.taken_in = True
+        self._waiting.append(sequence)
+        self._waiting_count += 1
 
     def _blocks_for(self, tokens: int) -> int:
         return -(-tokens // self.parameters.block_tokens)
@@ -215,7 +198,7 @@ class Engine:
         self.counters.visits += index
         return budget
 
-    def _grow(self, sequence: _Sequence, tokens: int) -> bool:
+    def _grow(self, sequence: Sequence, tokens: int) -> bool:
         holding = sequence.holding
         while not self.pool.allocate(holding, self._blocks_for(tokens) - holding.blocks):
             victim = self._running.pop()
@@ -251,7 +234,7 @@ class Engine:
             prefills.append((sequence, share))
             budget -= share
 
-    def _admit(self, sequence: _Sequence, now_ns: int) -> bool:
+    def _admit(self, sequence: Sequence, now_ns: int) -> bool:
         """Move the first waiting request into the batch, if the pool holds its prompt and one token."""
         pool, block_tokens = self.pool, self.parameters.block_tokens
         # At least one token is always computed: the one whose output is wanted.
@@ -332,7 +315,7 @@ class Engine:
         self._prefills = []
         self._decodes = []
 
-    def _emit(self, sequence: _Sequence, tokens: int, t_ns: int, emissions: list[Emission]) -> bool:
+    def _emit(self, sequence: Sequence, tokens: int, t_ns: int, emissions: list[Emission]) -> bool:
         """Book new tokens of one request; say whether they were its last."""
         if sequence.outputs:
             self.histograms.itl.observe_ns(t_ns - sequence.last_ns)
@@ -359,19 +342,19 @@ class Engine:
             del self._sequences[sequence.id]
         return last
 
-    def _observe_finish(self, sequence: _Sequence, t_ns: int) -> None:
+    def _observe_finish(self, sequence: Sequence, t_ns: int) -> None:
         if sequence.finish == "length":
             self.counters.finished_length += 1
         else:
             self.counters.finished_stop += 1
         histograms = self.histograms
         histograms.e2e.observe_ns(t_ns - sequence.arrival_ns)
-        histograms.queue.observe_ns(sequence.scheduled_ns - sequence.arrival_ns)
+        histograms.queue.observe_ns(sequence.scheduled_ns - sequence.queued_ns)
         histograms.prefill.observe_ns(sequence.first_ns - sequence.scheduled_ns)
         histograms.decode.observe_ns(t_ns - sequence.first_ns)
         histograms.inference.observe_ns(t_ns - sequence.scheduled_ns)
 
-    def _release(self, sequence: _Sequence) -> None:
+    def _release(self, sequence: Sequence) -> None:
         self._resident -= sequence.computed
         self.pool.release(sequence.holding)
         sequence.capacity = 0

@@ -1,5 +1,6 @@
 """Faults on demand: what a broken, overloaded or dishonest server does, for tests of those who must notice."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -42,7 +43,7 @@ FAULTS: dict[FaultName, tuple[str, float]] = {
     ),
     "early_stop": ("ignore_eos is ignored: the answer stops after ARG output tokens", 8),
     "no_cached": ("usage says nothing of cached tokens (ARG unused)", 0),
-    "phantom": ("the metrics page shows ARG running requests of somebody else", 1),
+    "phantom": ("the metrics page shows ARG running requests of somebody else, from request INDEX on", 1),
     "html": ("an HTML page with status 200 instead of any answer (ARG unused)", 0),
     "wrong_model": ("answers and /v1/models name another model (ARG unused)", 0),
     "identity_change": ("after ARG requests the server looks restarted, with another context limit", 16),
@@ -104,6 +105,17 @@ class FaultPlan:
         """Return the argument if the fault befalls request `index`, else None."""
         for fault in self._faults:
             if fault.name == name and fault.befalls(index):
+                return fault.argument
+        return None
+
+    def and_then(self, texts: Iterable[str]) -> "FaultPlan":
+        """Return a plan in which these faults, as `parse_fault` reads them, follow those that are here."""
+        return FaultPlan((*self._faults, *map(parse_fault, texts)))
+
+    def since(self, name: FaultName, requests: int) -> float | None:
+        """Return the argument of a fault that begins with the request it names, once so many have come."""
+        for fault in self._faults:
+            if fault.name == name and (fault.at is None or requests > fault.at):
                 return fault.argument
         return None
 

@@ -75,8 +75,8 @@ def _lines(engine: Engine, model: str, started_s: float, phantom_running: int) -
         "block_size": parameters.block_tokens,
         "enable_prefix_caching": parameters.prefix_cache,
         "engine": 0,
-        "kv_cache_size_tokens": parameters.blocks * parameters.block_tokens,
-        "num_gpu_blocks": parameters.blocks,
+        "kv_cache_size_tokens": parameters.claimed_blocks * parameters.block_tokens,
+        "num_gpu_blocks": parameters.claimed_blocks,
     }
     described = ",".join(f'{name}="{value}"' for name, value in cache.items())
     yield f"vllm:cache_config_info{{{described}}} 1.0"

@@ -17,6 +17,9 @@ class EngineParameters(msgspec.Struct, frozen=True, kw_only=True):
     `scheduler`: "mixed" shares one token budget between decodes and prefill chunks in each step (vLLM's
     chunked prefill); "prefill_first" lets any admissible prompt go before all decodes (SGLang's default).
     `decode_graph_sizes`: batch sizes that were captured as graphs; a decode batch is padded to the next one.
+    `intake_request_ns` and `intake_token_ns`: what a request and each token of its prompt cost the one API server
+    in front of the engine (HTTP, tokenising); it takes requests in one after another, and until then the engine
+    neither runs nor counts them. `kv_claim_tokens`: what the server says its KV pool holds, where that is not true.
     Raises ValueError for values that no server could have.
     """
 
@@ -28,9 +31,12 @@ class EngineParameters(msgspec.Struct, frozen=True, kw_only=True):
     decode_sequence_ns: float = 0.0
     resident_token_ns: float = 0.0
     decode_graph_sizes: tuple[int, ...] = ()
+    intake_request_ns: int = 0
+    intake_token_ns: float = 0.0
     scheduler: Scheduler = "mixed"
     chunk_tokens: int = 2048
     kv_tokens: int = 65_536
+    kv_claim_tokens: int | None = None
     block_tokens: int = 16
     running_limit_requested: int = 256
     running_limit: int = 256
@@ -55,8 +61,15 @@ class EngineParameters(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("chunk_tokens must hold one decode step, drafts included")
         if not 0.0 <= self.acceptance < 1.0 or not 0.0 <= self.acceptance_spread < 1.0 or self.noise < 0.0:
             raise ValueError("acceptance and its spread lie in [0, 1), noise is not negative")
+        if self.intake_request_ns < 0 or self.intake_token_ns < 0.0:
+            raise ValueError("taking a request in cannot end before it began")
 
     @property
     def blocks(self) -> int:
         """Count the blocks of the KV pool."""
         return self.kv_tokens // self.block_tokens
+
+    @property
+    def claimed_blocks(self) -> int:
+        """Count the blocks that the server says its KV pool has."""
+        return self.blocks if self.kv_claim_tokens is None else self.kv_claim_tokens // self.block_tokens

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from nameplate.sim.engine import Emission
 from nameplate.sim.faults import FaultName, FaultPlan
 from nameplate.sim.http import LAST_CHUNK, End, error_body, response, stream_head
 from nameplate.sim.replies import DONE, Renderer, Usage, error_event
+from nameplate.sim.sequence import Emission
 from nameplate.sim.tokens import Answer
 
 _BREAKING: tuple[FaultName, ...] = ("die", "cut", "stall", "error_event")

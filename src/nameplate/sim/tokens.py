@@ -18,7 +18,8 @@ from nameplate.sim.words import WORDS
 _PIECE = re.compile(r"[^\W\d_]{1,6}|\d{1,3}|[^\s\w]|_")
 # One punctuation mark in some eleven tokens, about what English prose has.
 _VOCABULARY: tuple[str, ...] = tuple(f" {word}" for word in WORDS) + (",", ".") * (len(WORDS) // 20)
-_REPEATED = (" the", " same", " words", " again", ",")
+# Of six letters each: a loop is one only when it is long enough, in characters.
+_REPEATED = (" little", " winter", " window", " always", " closed")
 
 
 # A text with longer words is read piece by piece, and words are forgotten when there are too many: what a client

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nameplate.sim.engine import Emission, Engine, EngineRequest
+from nameplate.sim.engine import Engine
 from nameplate.sim.parameters import EngineParameters
+from nameplate.sim.sequence import Emission, EngineRequest
 
 SMALL = EngineParameters(
     step_ns=1_000,
@@ -58,6 +59,8 @@ PARAMETERS = st.builds(
     resident_token_ns=st.floats(0, 2),
     decode_graph_sizes=st.sampled_from([(), (1, 2, 4)]),
     scheduler=st.sampled_from(["mixed", "prefill_first"]),
+    intake_request_ns=st.sampled_from([0, 0, 700, 9_000]),
+    intake_token_ns=st.sampled_from([0.0, 0.0, 25.0]),
     chunk_tokens=st.integers(8, 80),
     kv_tokens=st.integers(128, 400),
     block_tokens=st.sampled_from([1, 4, 16]),

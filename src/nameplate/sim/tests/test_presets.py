@@ -5,8 +5,9 @@ from statistics import median
 
 import pytest
 
-from nameplate.sim.engine import Emission, Engine, EngineRequest
+from nameplate.sim.engine import Engine
 from nameplate.sim.presets import B70X4, DEMO, PRESETS, Preset, find_preset
+from nameplate.sim.sequence import Emission, EngineRequest
 
 
 def closed_loop(

@@ -34,11 +34,11 @@ def world_of(engine: EngineParameters, *faults: str) -> World:
     return World(App(preset, faults=FaultPlan(tuple(map(parse_fault, faults)))))
 
 
-def ask(world: World, words: int, output_tokens: int, index: int) -> int:
+def ask(world: World, words: int, output_tokens: int, index: int, model: str = "small") -> int:
     """Send one request; return its connection."""
     prompt = f"common words first {index} " + "word " * words
     body = {
-        "model": "small",
+        "model": model,
         "prompt": prompt,
         "max_tokens": output_tokens,
         "stream": True,
