@@ -20,6 +20,7 @@ from nameplate.evidence.reader import TrialReader
 from nameplate.evidence.records import Kind, Record
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
+from nameplate.measure.held import held_of
 from nameplate.measure.rebuild import PromptFacts, rebuild
 from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.prompts.body import prompt_hashes, user_text_of
@@ -101,6 +102,7 @@ def evidence_of(
         identity_after=_identity_after(journal),
         template_floor_tokens=header.template_floor_tokens,
         shared_prefix_tokens=header.prompt_length.prefix_tokens,
+        held=held_of(journal),
         damage=tuple(dict.fromkeys(damage)),
         interrupted=any(entry.what == INTERRUPTED for entry in journal),
         started_ns=_moment(journal, STARTED, header.started.monotonic_ns),

@@ -1,7 +1,8 @@
 """The result of one trial: `result.json`, written when the trial seals and recomputed by whoever doubts it.
 
 A JSON object with `version`, `plan`, `measurement`, `facts`, `gates`, `verdict`, `identity_before`, `identity_after`,
-`warnings`, `interrupted`, `started_ns`, `ended_ns`. Times are the trial's own monotonic nanoseconds; null is absent.
+`warnings`, `speed` (of a trial of the speed matrix), `interrupted`, `started_ns`, `ended_ns`. Times are the trial's own
+monotonic nanoseconds; null is absent.
 JSON knows no infinity: an infinite best or worst case is null with its `*_infinite` flag set.
 
 Version history: 1 - first.
@@ -18,6 +19,7 @@ from nameplate.contract.plan import TrialPlan
 from nameplate.measure.facts import facts_of
 from nameplate.measure.measurement import Measurement, measure
 from nameplate.measure.samples import slo_values
+from nameplate.measure.speed_trial import SpeedTrial, measure_speed
 from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.measure.trial_warnings import trial_warnings
 from nameplate.verdict.facts import TrialFacts
@@ -41,6 +43,7 @@ class TrialResult(Struct, frozen=True, kw_only=True):
     identity_before: Identity
     identity_after: Identity | None
     warnings: tuple[Warned, ...] = ()
+    speed: SpeedTrial | None = None
     interrupted: bool = False
     started_ns: int
     ended_ns: int
@@ -68,15 +71,17 @@ def evaluate(evidence: TrialEvidence) -> TrialResult:
         judge_slo(slo, slo_values(slo, evidence.rows, evidence.plan.requests, evidence.ended_ns))
         for slo in slos
     ]
+    speed = measure_speed(evidence, measurement, gates)
     return TrialResult(
         plan=evidence.plan,
         measurement=measurement,
         facts=facts,
         gates=gates,
-        verdict=judge_trial(gates, results),
+        verdict=judge_trial(gates, results) if speed is None else speed.trial_verdict,
         identity_before=evidence.identity_before,
         identity_after=evidence.identity_after,
-        warnings=trial_warnings(evidence, measurement, facts, gates, results),
+        warnings=trial_warnings(evidence, measurement, facts, gates, results) if speed is None else (),
+        speed=speed,
         interrupted=evidence.interrupted,
         started_ns=evidence.started_ns,
         ended_ns=evidence.ended_ns,

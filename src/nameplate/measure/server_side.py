@@ -64,9 +64,9 @@ def measure_server(
     return ServerSide(
         scrapes=len(samples),
         scrape_failures=sum(sample.error is not None for sample in samples),
-        running=_gauge(sample.running for sample in inside),
-        waiting=_gauge(sample.waiting for sample in inside),
-        kv_usage=_gauge(sample.kv_usage_mean for sample in inside),
+        running=gauge_of(sample.running for sample in inside),
+        waiting=gauge_of(sample.waiting for sample in inside),
+        kv_usage=gauge_of(sample.kv_usage_mean for sample in inside),
         preemptions=delta(before, after, "preemptions_total"),
         requests=finished_delta(before, after),
         prompt_tokens=delta(before, after, "prompt_tokens_total"),
@@ -144,7 +144,7 @@ def _cached_delta(before: ServerSample | None, after: ServerSample | None) -> in
     return told if told is not None else delta(before, after, "cache_hit_tokens_total")
 
 
-def _gauge(values: Iterable[float | None]) -> Gauge | None:
+def gauge_of(values: Iterable[float | None]) -> Gauge | None:
     known = [value for value in values if value is not None]
     return Gauge(len(known), math.fsum(known) / len(known), max(known)) if known else None
 

@@ -13,6 +13,7 @@ from nameplate.engines.state import ServerSample
 from nameplate.evidence.header import Clock
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
+from nameplate.measure.held import Held
 
 
 class TrialEvidence(Struct, frozen=True, kw_only=True):
@@ -22,8 +23,8 @@ class TrialEvidence(Struct, frozen=True, kw_only=True):
     `user_stamped_reads` counts those without a kernel stamp. `idle_before` and `idle_after` are the
     server's counters while it was idle, before the warm-up and after the drain; None where that was not seen.
     `busy_before` counts the requests that the server held when the wait for it to become idle was given up: not ours.
-    `damage` are sentences about torn or missing evidence. `interrupted` says that a person or a lost server ended
-    it. Times are the trial's own monotonic nanoseconds.
+    `held` says how a hold of streams went. `damage` are sentences about torn or missing evidence. `interrupted` says
+    that a person or a lost server ended it. Times are the trial's own monotonic nanoseconds.
     """
 
     contract: Contract
@@ -42,6 +43,7 @@ class TrialEvidence(Struct, frozen=True, kw_only=True):
     identity_after: Identity | None = None
     template_floor_tokens: int | None = None
     shared_prefix_tokens: int | None = None
+    held: Held | None = None
     damage: tuple[str, ...] = ()
     interrupted: bool = False
     started_ns: int

@@ -25,18 +25,28 @@ class CounterCheck(Struct, frozen=True):
     ours: int | None
 
 
+class LoopCount(Struct, frozen=True):
+    """Count the ok answers that are long enough to be judged, those of them that end in a loop, and those unknown."""
+
+    judged: int
+    looped: int
+    unknown: int
+
+
 class TrialFacts(Struct, frozen=True, kw_only=True):
     """Hold what the gates judge, as counted from evidence.
 
     Counts are of measured requests unless they say otherwise; None is unknown, never zero. `ok`, `failed`,
-    `cancelled` and `unfinished` add up to `sent` in sound evidence, and `planned` is what the plan asked for.
+    `cancelled` and `unfinished` add up to `sent` in sound evidence, and `planned` is what the plan asked for; with
+    `cut_as_planned` the load is bounded by time or by what was seen, and a request that was cut then is no fault.
 
     `load_failures` counts by gate name what the load broke (`gate.LOAD`), `bad_requests` answers that say the
     request itself is wrong. `wrong_output_length`, `wrong_finish`, `empty_outputs` are of ok requests;
     `output_length_unknown` and `finish_unknown` are those that the server did not tell. `prompt_warned` were
     beyond max(8, 0.5%) of the asked length and `prompt_wrong` beyond 2%. `cached` is by usage, else
     `cached_by_counter` is the counter's growth from idle to idle, over `counter_requests`, warm-up included.
-    `outputs_must_differ` is true where the baseline's outputs were unique. `extra_requests_seen` is how many
+    `outputs_must_differ` is true where the baseline's outputs were unique, `outputs_must_not_loop` where none of
+    them looped; `loop_limit` is the share of the judged that may. `extra_requests_seen` is how many
     more requests the server held than we ever had in flight around that moment. Lateness is p99, in nanoseconds.
     `below_share` is the share of time below the planned concurrency between the last opening send and the last
     start, `underfilled_share` the same without a slot's handovers of up to 2 ms from one request to the next.
@@ -44,6 +54,7 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
 
     clock: Literal["live", "virtual"]
     planned: int
+    cut_as_planned: bool = False
     sent: int
     ok: int
     failed: int
@@ -73,6 +84,9 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
     duplicate_prompts: int = 0
     duplicate_outputs: int = 0
     outputs_must_differ: bool = False
+    loops: LoopCount | None = None
+    loop_limit: float = 0.05
+    outputs_must_not_loop: bool = False
     extra_requests_seen: int | None = None
     identity_changes: tuple[IdentityChange, ...] = ()
     identity_known: bool = True

@@ -33,6 +33,7 @@ class Gate(StrEnum):
     cached_tokens = "cached_tokens"
     unique_prompts = "unique_prompts"
     unique_outputs = "unique_outputs"
+    looping = "looping"
     no_other_traffic = "no_other_traffic"
     server_counters = "server_counters"
     identity = "identity"
@@ -55,6 +56,7 @@ CONTRACT = (
     Gate.cached_tokens,
     Gate.unique_prompts,
     Gate.unique_outputs,
+    Gate.looping,
     Gate.no_other_traffic,
     Gate.server_counters,
     Gate.identity,
@@ -80,6 +82,7 @@ MEANING: dict[Gate, str] = {
     Gate.cached_tokens: "cached tokens lie outside the cache policy",
     Gate.unique_prompts: "prompts occur more than once",
     Gate.unique_outputs: "answers repeat although the baseline's were unique",
+    Gate.looping: "answers end in loops although the baseline's did not",
     Gate.no_other_traffic: "the server held more requests than ours",
     Gate.server_counters: "the server's own counters disagree with ours",
     Gate.identity: "the server's identity changed or its counters fell",

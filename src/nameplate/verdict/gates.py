@@ -6,6 +6,7 @@ from nameplate.contract.quantity import format_duration
 from nameplate.verdict.facts import TrialFacts
 from nameplate.verdict.gate import CONTRACT, LOAD, MEANING, Gate, GateResult, GateStatus
 from nameplate.verdict.tolerances import UNDERFILLED_SHARE, UNKNOWN_BLOCK_TOKENS, cached_range
+from nameplate.wire.loop import LEAST_CHARS
 
 COLD_BY_CONSTRUCTION = "cold by construction, not observed"
 
@@ -24,6 +25,7 @@ def judge_gates(facts: TrialFacts, *, error_rate_decides: bool = False) -> tuple
         _cached(facts),
         _none_of(Gate.unique_prompts, facts.duplicate_prompts, facts.sent, "prompts"),
         _unique_outputs(facts),
+        _looping(facts),
         _other_traffic(facts),
         _counters(facts),
         _identity(facts),
@@ -51,6 +53,8 @@ def _load(gate: Gate, facts: TrialFacts, error_rate_decides: bool) -> GateResult
 def _all_ended(facts: TrialFacts) -> GateResult:
     if not facts.not_ended:
         return GateResult(Gate.all_ended, "pass", f"all {facts.planned} ended", facts.planned)
+    if facts.cut_as_planned and not facts.unfinished:
+        return GateResult(Gate.all_ended, "pass", f"{facts.cancelled} cut, as planned", facts.sent)
     never = max(0, facts.planned - facts.sent)
     detail = (
         f"{facts.not_ended} of {facts.planned} did not end by themselves: {facts.cancelled} cancelled, "
@@ -114,6 +118,27 @@ def _unique_outputs(facts: TrialFacts) -> GateResult:
     if facts.outputs_must_differ:
         return GateResult(gate, "invalid", f"{count} of {facts.ok}: {MEANING[gate]}", count)
     return GateResult(gate, "pass", f"{count} of {facts.ok} repeat; the baseline's were not unique", count)
+
+
+def _looping(facts: TrialFacts) -> GateResult:
+    gate, loops = Gate.looping, facts.loops
+    if loops is None or loops.unknown:
+        unknown = facts.ok if loops is None else loops.unknown
+        return GateResult(gate, "unverified", f"not looked for in {unknown} of {facts.ok} answers", unknown)
+    if not loops.judged:
+        return GateResult(gate, "pass", f"no answer has {LEAST_CHARS:,} characters: too short to judge", 0)
+    if not loops.looped:
+        return GateResult(gate, "pass", f"none of {loops.judged} judged answers loops", loops.judged)
+    share = loops.looped / loops.judged
+    said = f"{loops.looped} of {loops.judged} judged answers ({share:.1%})"
+    if not facts.outputs_must_not_loop:
+        return GateResult(gate, "pass", f"{said} loop; no baseline without loops to judge by", loops.looped)
+    if share > facts.loop_limit:
+        said = f"{said}, above the limit of {100 * facts.loop_limit:g}%: {MEANING[gate]}"
+        return GateResult(gate, "invalid", said, loops.looped)
+    return GateResult(
+        gate, "pass", f"{said} loop, within the limit of {100 * facts.loop_limit:g}%", loops.looped
+    )
 
 
 def _other_traffic(facts: TrialFacts) -> GateResult:

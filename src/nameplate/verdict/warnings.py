@@ -34,6 +34,7 @@ class Code(StrEnum):
     pass_above_fail = "pass_above_fail"
     prompt_length_off = "prompt_length_off"
     silent_tail = "silent_tail"
+    looping = "looping"
     unverified_gate = "unverified_gate"
     alternatives = "alternatives"
 

@@ -29,8 +29,12 @@ from nameplate.measure.tests.trials import (
     ok_row,
 )
 from nameplate.statistics.censoring import Bounds
+from nameplate.verdict.facts import LoopCount
 from nameplate.verdict.gate import Gate
 from nameplate.verdict.trial import failure_certain
+from nameplate.verdict.warnings import Code
+from nameplate.wire.events import Channel
+from nameplate.wire.loop import Loop
 
 
 def gates(**more: object) -> dict[Gate, str]:
@@ -96,6 +100,31 @@ def test_repeated_outputs_count_where_the_plan_says_so() -> None:
     plan = TrialPlan("t", "single", SHAPE, 4, 64, 2, outputs_must_differ=True)
     assert gates(rows=rows)[Gate.unique_outputs] == "pass"
     assert gates(rows=rows, plan=plan)[Gate.unique_outputs] == "invalid"
+
+
+def test_loops_count_where_the_plan_says_so() -> None:
+    """Answers that loop break the contract only after a baseline without; else the trial warns of them."""
+    rows = [
+        structs.replace(
+            row, longest_channel_chars=5000, loop=Loop(Channel.content, 3, 4999) if at % 8 else None
+        )
+        for at, row in enumerate(closed_loop(4, 64))
+    ]
+    plan = TrialPlan("t", "single", SHAPE, 4, 64, 2, outputs_must_not_loop=True)
+    assert gates(rows=rows)[Gate.looping] == "pass"
+    assert gates(rows=rows, plan=plan)[Gate.looping] == "invalid"
+    result = evaluate(evidence(rows))
+    looped = sum(row.loop is not None and row.measured for row in rows)
+    assert result.facts.loops == result.measurement.correctness.loops == LoopCount(64, looped, 0)
+    assert [warned.code for warned in result.warnings if warned.code is Code.looping] == [Code.looping]
+
+
+def test_short_answers_are_not_judged_for_loops() -> None:
+    """What is too short to judge does not count, and rows that do not tell leave the gate unverified."""
+    result = evaluate(evidence(closed_loop(4, 64)))
+    assert result.facts.loops == LoopCount(0, 0, 0)
+    assert result.gate(Gate.looping).status == "pass" and "too short" in result.gate(Gate.looping).detail
+    assert gates(rows=changed(9, longest_channel_chars=None))[Gate.looping] == "unverified"
 
 
 def test_the_servers_counters_are_held_against_all_rows() -> None:

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from nameplate.contract.identity import IdentityChange
 from nameplate.contract.slo import Slo
-from nameplate.verdict.facts import CounterCheck, PromptRange, TrialFacts
+from nameplate.verdict.facts import CounterCheck, LoopCount, PromptRange, TrialFacts
 from nameplate.verdict.gate import CONTRACT, LOAD, MEANING, Gate, gate_of_failure
 from nameplate.verdict.gates import judge_gates
 from nameplate.verdict.tolerances import cached_range, lateness_budget_ns, prompt_length
@@ -29,6 +29,7 @@ SOUND = TrialFacts(
     block_size_tokens=16,
     extra_requests_seen=0,
     counters=(CounterCheck("requests", 72, 72), CounterCheck("output_tokens", 100, 100)),
+    loops=LoopCount(judged=64, looped=0, unknown=0),
     preemptions=0,
     arrival_doubt_p99_ns=1_000_000,
     send_lag_p99_ns=1_000_000,
@@ -60,6 +61,9 @@ MUTATIONS: list[tuple[Gate, str, dict[str, Any]]] = [
     (Gate.cached_tokens, "invalid", {"cached": None, "cached_by_counter": 72 * 33, "counter_requests": 72}),
     (Gate.unique_prompts, "invalid", {"duplicate_prompts": 1}),
     (Gate.unique_outputs, "invalid", {"duplicate_outputs": 1, "outputs_must_differ": True}),
+    (Gate.looping, "invalid", {"loops": LoopCount(64, 4, 0), "outputs_must_not_loop": True}),
+    (Gate.looping, "unverified", {"loops": LoopCount(60, 0, 4)}),
+    (Gate.looping, "unverified", {"loops": None}),
     (Gate.no_other_traffic, "invalid", {"extra_requests_seen": 1}),
     (Gate.no_other_traffic, "unverified", {"extra_requests_seen": None}),
     (Gate.server_counters, "invalid", {"counters": (CounterCheck("requests", 73, 72),)}),
@@ -130,6 +134,31 @@ def test_sums_that_do_not_add_up_are_damage() -> None:
 def test_repeated_outputs_count_only_against_a_unique_baseline() -> None:
     """A greedy toy model repeats itself, and that is no fault."""
     assert statuses(structs.replace(SOUND, duplicate_outputs=9))[Gate.unique_outputs] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("judged", "looped", "limit", "status"),
+    [
+        (64, 3, 0.05, "pass"),
+        (60, 3, 0.05, "pass"),
+        (59, 3, 0.05, "invalid"),
+        (1, 1, 0.05, "invalid"),
+        (64, 1, 0.0, "invalid"),
+        (64, 64, 1.0, "pass"),
+        (0, 0, 0.05, "pass"),
+    ],
+)
+def test_more_loops_than_the_limit_are_invalid(judged: int, looped: int, limit: float, status: str) -> None:
+    """The share is of the answers that are long enough to be judged; none that is leaves nothing to judge."""
+    facts = structs.replace(
+        SOUND, loops=LoopCount(judged, looped, 0), loop_limit=limit, outputs_must_not_loop=True
+    )
+    assert statuses(facts)[Gate.looping] == status
+
+
+def test_loops_count_only_against_a_baseline_without() -> None:
+    """A greedy toy model loops always, and its capacity can still be measured."""
+    assert statuses(structs.replace(SOUND, loops=LoopCount(64, 64, 0)))[Gate.looping] == "pass"
 
 
 def test_an_empty_slot_is_no_fault_while_requests_fail() -> None:

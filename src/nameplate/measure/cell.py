@@ -1,0 +1,313 @@
+"""One decode cell: what held streams produced in their window, and the server's own view of it."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from nameplate.engines.state import ServerSample
+from nameplate.evidence.rows import RequestRow
+from nameplate.evidence.timeline import Timeline
+from nameplate.measure.correctness import range_of
+from nameplate.measure.held import Held
+from nameplate.measure.kv_claim import KvClaim, claim_of
+from nameplate.measure.readiness import Restarts, told
+from nameplate.measure.server_side import Gauge, delta, gauge_of
+from nameplate.measure.trial_evidence import TrialEvidence
+from nameplate.measure.windows import TokenCount, Window, tokens_inside
+from nameplate.statistics.percentile import Distribution, summarise
+from nameplate.verdict.facts import PromptRange
+from nameplate.verdict.tolerances import UNKNOWN_BLOCK_TOKENS
+from nameplate.wire.outcome import Outcome
+
+BEGINS, ENDS = "streams ready", "fixed length after it"
+# A prompt of which this share came from the cache makes its TTFT a warm one.
+WARM_SHARE = 0.5
+
+Warmth = Literal["cold", "warm", "partly warm", "unknown"]
+
+
+class CounterView(Struct, frozen=True):
+    """Hold the growth of the server's token counter between two samples in the window, and ours between them."""
+
+    begin_ns: int
+    end_ns: int
+    server_tokens: int
+    our_tokens: float
+
+    @property
+    def difference(self) -> float | None:
+        """Return (server - ours) / server; None where the server counted nothing."""
+        return (self.server_tokens - self.our_tokens) / self.server_tokens if self.server_tokens else None
+
+
+class Speculation(Struct, frozen=True):
+    """Hold what drafts came to between two samples within the window, by the server's counters."""
+
+    drafts: int | None
+    draft_tokens: int
+    accepted_tokens: int
+
+    @property
+    def acceptance(self) -> float | None:
+        return self.accepted_tokens / self.draft_tokens if self.draft_tokens else None
+
+
+class Cell(Struct, frozen=True, kw_only=True):
+    """Hold the numbers of one decode cell; latencies in nanoseconds, null is absent and never zero.
+
+    `itl`, `chunk_gaps` and `per_user` are of what arrived within the window: ITL is (last - first event) / tokens after
+    the first event of each request's part in it. `ttft`, `second_output` are of the ramp, the first request of each
+    stream, and `warmth` says whether their prompts were cached. `completed` counts requests that ended well within
+    the window, `e2e_per_user` is output tokens / E2E of each. Gauges are over the server's samples in the window.
+    `restarts` counts streams that started again within it, `prefill_inside` that some of those were not cached.
+    """
+
+    streams: int
+    window: Window | None
+    ready_ns: int | None
+    ready_deadline_ns: int | None
+    tokens: TokenCount | None = None
+    rate: float | None = None
+    itl: Distribution
+    chunk_gaps: Distribution
+    per_user: Distribution
+    tokens_per_chunk: float | None = None
+    ttft: Distribution
+    second_output: Distribution
+    warmth: Warmth = "unknown"
+    prompt_tokens: PromptRange | None = None
+    cached_tokens: PromptRange | None = None
+    completed: int = 0
+    e2e_per_user: Distribution
+    output_tokens: int = 0
+    in_flight: float | None = None
+    running: Gauge | None = None
+    waiting: Gauge | None = None
+    kv_usage: Gauge | None = None
+    samples: int = 0
+    scrape_failures: int = 0
+    queue_share: float | None = None
+    below_samples: int = 0
+    extra_samples: int = 0
+    preemptions: int | None = None
+    counter: CounterView | None = None
+    speculation: Speculation | None = None
+    kv: KvClaim | None = None
+    restarts: int = 0
+    prefill_inside: bool = False
+    judged_streams: int = 0
+    looped_streams: int = 0
+
+
+def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
+    """Measure one cell from its evidence; without a window only what came before it is known."""
+    window = _window(evidence, held)
+    measured = evidence.measured
+    opening = [row for row in measured if row.phase == "opening"]
+    timelines = [t for t in evidence.timelines if t.times_ns]
+    streams = evidence.plan.concurrency
+    parts = _parts(window, timelines, {row.index for row in measured}) if window else []
+    tokens = tokens_inside(window, timelines, token_totals(measured)) if window else None
+    inside = [s for s in evidence.samples if window and window.begin_ns <= s.t_ns < window.end_ns]
+    tell = told(inside)
+    restarts = Restarts.of(measured, evidence.ended_ns)
+    ended = [row for row in measured if window and _ended_inside(row, window)]
+    again = [row for row in measured if row.phase == "steady" and window and _sent_inside(row, window)]
+    events = sum(part.events for part in parts)
+    judged, looped = _loops(measured)
+    return Cell(
+        streams=streams,
+        window=window,
+        ready_ns=held.waited_ns if held and held.begin_ns is not None else None,
+        ready_deadline_ns=held.deadline_ns - held.streams_began_ns if held else None,
+        tokens=tokens,
+        rate=tokens.tokens * 1e9 / window.length_ns if tokens and window and tokens.tokens else None,
+        itl=summarise(part.itl_ns for part in parts if part.itl_ns is not None),
+        chunk_gaps=_gaps(window, timelines),
+        per_user=summarise((1e9 / part.itl_ns for part in parts if part.itl_ns), "1/s"),
+        tokens_per_chunk=tokens.tokens / events if tokens and events and not tokens.estimated else None,
+        ttft=_since_sent(opening, "first_output_ns"),
+        second_output=_since_sent(opening, "second_output_ns"),
+        warmth=warmth_of(opening),
+        prompt_tokens=range_of(row.prompt_tokens for row in opening),
+        cached_tokens=range_of(row.cached_tokens for row in opening),
+        completed=len(ended),
+        e2e_per_user=summarise(
+            (row.output_tokens * 1e9 / row.e2e_ns for row in ended if row.output_tokens and row.e2e_ns), "1/s"
+        ),
+        output_tokens=sum(row.output_tokens or 0 for row in measured),
+        in_flight=_in_flight(measured, window, evidence.ended_ns),
+        running=gauge_of(sample.running for sample in tell),
+        waiting=gauge_of(sample.waiting for sample in tell),
+        kv_usage=gauge_of(sample.kv_usage_mean for sample in tell),
+        samples=len(tell),
+        scrape_failures=sum(sample.error is not None for sample in inside),
+        queue_share=_queue_share(tell),
+        below_samples=sum((s.running or 0) < streams - restarts.at(s.t_ns) for s in tell),
+        extra_samples=sum((s.running or 0) > streams for s in tell),
+        preemptions=delta(tell[0], tell[-1], "preemptions_total") if len(tell) > 1 else None,
+        counter=_counter(tell, timelines, measured),
+        speculation=_speculation(tell),
+        kv=claim_of(evidence, measured, window, tell),
+        restarts=len(again),
+        prefill_inside=_prefill_inside(evidence, again),
+        judged_streams=judged,
+        looped_streams=looped,
+    )
+
+
+def token_totals(rows: Sequence[RequestRow]) -> dict[int, int | None]:
+    """Return each request's output tokens by index, for those whose events carry no counts of their own.
+
+    A cut request without counts is taken to hold as many tokens an event as the ended ones did on average.
+    """
+    counted = [row for row in rows if row.output_tokens_source == "usage" and row.output_events]
+    events = sum(row.output_events for row in counted)
+    mean = sum(row.output_tokens or 0 for row in counted) / events if events else 1.0
+    return {
+        row.index: row.output_tokens
+        if row.output_tokens_source == "usage"
+        else round(mean * row.output_events)
+        for row in rows
+    }
+
+
+def warmth_of(rows: Sequence[RequestRow]) -> Warmth:
+    """Say whether the prompts of these requests came from the cache, by the server's cached-token counts."""
+    known = [
+        row.cached_tokens / row.prompt_tokens
+        for row in rows
+        if row.cached_tokens is not None and row.prompt_tokens
+    ]
+    if not known:
+        return "unknown"
+    warm = sum(share > WARM_SHARE for share in known)
+    return "warm" if warm == len(known) else "partly warm" if warm else "cold"
+
+
+class _Part(Struct, frozen=True):
+    """Hold the part of one request that lies within the window."""
+
+    events: int
+    itl_ns: float | None
+
+
+def _window(evidence: TrialEvidence, held: Held | None) -> Window | None:
+    if held is None or held.begin_ns is None or held.end_ns is None:
+        return None
+    return Window(held.begin_ns, held.end_ns, BEGINS, ENDS) if held.end_ns <= evidence.ended_ns else None
+
+
+def _parts(window: Window, timelines: Sequence[Timeline], wanted: set[int]) -> list[_Part]:
+    parts = []
+    for timeline in timelines:
+        if timeline.index not in wanted:
+            continue
+        first = bisect_left(timeline.times_ns, window.begin_ns)
+        last = bisect_left(timeline.times_ns, window.end_ns)
+        if last <= first:
+            continue
+        counts = timeline.tokens
+        later = sum(counts[first + 1 : last]) if counts is not None else last - first - 1
+        span = timeline.times_ns[last - 1] - timeline.times_ns[first]
+        parts.append(_Part(last - first, span / later if later > 0 else None))
+    return parts
+
+
+def _gaps(window: Window | None, timelines: Sequence[Timeline]) -> Distribution:
+    """Summarise the times between events both of which arrived within the window."""
+    pooled = array("q")
+    for timeline in timelines if window else ():
+        assert window is not None
+        first = bisect_left(timeline.times_ns, window.begin_ns)
+        last = bisect_left(timeline.times_ns, window.end_ns)
+        times = timeline.times_ns[first:last]
+        pooled.extend(map(int.__sub__, times[1:], times))
+    return summarise(pooled)
+
+
+def _since_sent(
+    rows: Sequence[RequestRow], field: Literal["first_output_ns", "second_output_ns"]
+) -> Distribution:
+    """Summarise a moment since the send; a request that never came to it is censored."""
+    known = [
+        getattr(r, field) - r.sent_ns for r in rows if getattr(r, field) is not None and r.sent_ns is not None
+    ]
+    return summarise(known, censored=len(rows) - len(known))
+
+
+def _ended_inside(row: RequestRow, window: Window) -> bool:
+    return (
+        row.outcome == Outcome.ok and row.end_ns is not None and window.begin_ns <= row.end_ns < window.end_ns
+    )
+
+
+def _sent_inside(row: RequestRow, window: Window) -> bool:
+    return row.sent_ns is not None and window.begin_ns <= row.sent_ns < window.end_ns
+
+
+def _in_flight(rows: Sequence[RequestRow], window: Window | None, until_ns: int) -> float | None:
+    if window is None:
+        return None
+    total = 0
+    for row in rows:
+        if row.sent_ns is not None:
+            end = row.end_ns if row.end_ns is not None else until_ns
+            total += max(0, min(end, window.end_ns) - max(row.sent_ns, window.begin_ns))
+    return total / window.length_ns
+
+
+def _queue_share(samples: Sequence[ServerSample]) -> float | None:
+    waiting = [sample.waiting for sample in samples if sample.waiting is not None]
+    return sum(map(bool, waiting)) / len(waiting) if waiting else None
+
+
+def _counter(
+    samples: Sequence[ServerSample], timelines: Sequence[Timeline], rows: Sequence[RequestRow]
+) -> CounterView | None:
+    counting = [sample for sample in samples if sample.output_tokens_total is not None]
+    grown = delta(counting[0], counting[-1], "output_tokens_total") if len(counting) > 1 else None
+    if grown is None:
+        return None
+    between = Window(counting[0].t_ns, counting[-1].t_ns, "first sample", "last sample")
+    return CounterView(
+        between.begin_ns, between.end_ns, grown, tokens_inside(between, timelines, token_totals(rows)).tokens
+    )
+
+
+def _speculation(samples: Sequence[ServerSample]) -> Speculation | None:
+    if len(samples) < 2:
+        return None
+    first, last = samples[0], samples[-1]
+    drafted = delta(first, last, "spec_draft_tokens_total")
+    accepted = delta(first, last, "spec_accepted_tokens_total")
+    if drafted is None or accepted is None:
+        return None
+    return Speculation(delta(first, last, "spec_drafts_total"), drafted, accepted)
+
+
+def _prefill_inside(evidence: TrialEvidence, again: Sequence[RequestRow]) -> bool:
+    """Say whether streams that started again had to be prefilled anew: by usage, else by whether there is a cache."""
+    if not again:
+        return False
+    known = [row for row in again if row.cached_tokens is not None and row.prompt_tokens is not None]
+    if not known:
+        return evidence.identity_before.value("prefix_caching") is not True
+    block = evidence.identity_before.integer("block_size_tokens") or UNKNOWN_BLOCK_TOKENS
+    return any((row.prompt_tokens or 0) - (row.cached_tokens or 0) > 2 * block for row in known)
+
+
+def _loops(rows: Sequence[RequestRow]) -> tuple[int, int]:
+    """Count the streams with a text that is long enough to judge, and those of which one looped."""
+    judged, looped = set(), set()
+    for row in rows:
+        if row.loop is not None:
+            looped.add(row.slot)
+        if row.long_enough_to_loop:
+            judged.add(row.slot)
+    return len(judged | looped), len(looped)

@@ -1,0 +1,155 @@
+"""From evidence to the facts that decide a cell's status, and to the notes that its reader needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nameplate.evidence.rows import RequestRow
+from nameplate.measure.cell import Cell
+from nameplate.measure.held import Held
+from nameplate.measure.prefill import Prefill
+from nameplate.measure.trial_evidence import TrialEvidence
+from nameplate.verdict.cell import CellFacts
+from nameplate.verdict.gate import Gate, GateResult
+from nameplate.verdict.tolerances import prompt_length
+from nameplate.wire.outcome import Outcome
+
+_CUT = (Outcome.cancelled, Outcome.unfinished)
+# 400, 413 and 422 are what servers answer to a prompt that is too long; fields were accepted by the probe.
+_REFUSING = (400, 413, 422)
+# What the server held may differ by this share from the claim before a note says so: blocks, and tokens in flight.
+KV_TOLERANCE = 0.15
+COUNTER_TOLERANCE = 0.02
+
+
+def cell_facts(
+    evidence: TrialEvidence, cell: Cell, held: Held | None, gates: Sequence[GateResult]
+) -> CellFacts:
+    """Collect the facts of a held load."""
+    plan = evidence.plan
+    assert plan.hold is not None
+    window, failed = cell.window, _failed(evidence.rows)
+    share = None
+    if window is not None and cell.in_flight is not None:
+        share = max(0.0, 1 - cell.in_flight / cell.streams)
+    return CellFacts(
+        streams=cell.streams,
+        interrupted=evidence.interrupted,
+        failures=len(failed),
+        failure=_first(failed),
+        refused_length=refused_length(evidence.rows, plan.shape.input_tokens),
+        server_changed=_broken(gates, Gate.identity),
+        damaged=_broken(gates, Gate.evidence),
+        ready=held is not None and held.begin_ns is not None,
+        gave_up=(held.gave_up or "") if held else "",
+        saw=str(held.saw) if held else "the load ended before anything was seen",
+        saw_running=held.saw.running if held else None,
+        window_whole=window is not None or plan.hold.arrival is not None,
+        client_late=_broken(gates, Gate.client_lateness),
+        samples=cell.samples,
+        below_samples=cell.below_samples,
+        extra_samples=cell.extra_samples,
+        most_running=round(cell.running.max) if cell.running else None,
+        in_flight_below=share,
+        judged_streams=cell.judged_streams,
+        looped_streams=cell.looped_streams,
+        loop_limit=plan.hold.loop_limit,
+        tokens=cell.tokens.tokens if cell.tokens else 1.0 if plan.hold.arrival is not None else 0.0,
+        kv_claim_tokens=cell.kv.prompt_tokens if cell.kv else None,
+        kv_tokens=cell.kv.pool_tokens if cell.kv else None,
+        kv_held_share=cell.kv.held_share_max if cell.kv else None,
+    )
+
+
+def counted_facts(evidence: TrialEvidence, gates: Sequence[GateResult], prefill: Prefill | None) -> CellFacts:
+    """Collect the facts of a counted load: prefill samples, a burst, or a number of requests."""
+    plan = evidence.plan
+    ok, failed = sum(row.outcome == Outcome.ok for row in evidence.measured), _failed(evidence.rows)
+    samples = prefill.n if prefill is not None else ok
+    return CellFacts(
+        streams=plan.concurrency,
+        interrupted=evidence.interrupted,
+        failures=len(failed),
+        failure=_first(failed),
+        refused_length=refused_length(evidence.rows, plan.shape.input_tokens),
+        server_changed=_broken(gates, Gate.identity),
+        damaged=_broken(gates, Gate.evidence),
+        ready=True,
+        client_late=_broken(gates, Gate.client_lateness),
+        samples=1 if _broken(gates, Gate.no_other_traffic) else 0,
+        extra_samples=1 if _broken(gates, Gate.no_other_traffic) else 0,
+        most_running=plan.concurrency,
+        tokens=float(samples),
+    )
+
+
+def refused_length(rows: Sequence[RequestRow], asked: int) -> str:
+    """Say that the server refused prompts as too long, or read less than it was sent; empty where it did not."""
+    for row in rows:
+        if row.outcome == Outcome.http_error and row.http_status in _REFUSING:
+            return (
+                f"the server refused a prompt of {asked:,} tokens: {row.error or f'HTTP {row.http_status}'}"
+            )
+    cut = [
+        row.prompt_tokens
+        for row in rows
+        if row.measured
+        and row.prompt_tokens is not None
+        and row.prompt_tokens < asked
+        and prompt_length(asked, row.prompt_tokens) == "wrong"
+    ]
+    return f"the server read {min(cut):,} of {asked:,} prompt tokens" if cut else ""
+
+
+def cell_notes(cell: Cell, gates: Sequence[GateResult]) -> tuple[str, ...]:
+    """Say what else a reader of a cell must know."""
+    notes = []
+    if cell.tokens is not None and cell.tokens.estimated:
+        notes.append("tokens estimated: the server does not count along, spread evenly over the chunks")
+    if cell.window is not None and not cell.samples:
+        notes.append("the server does not tell what it runs: ready once every stream had produced output")
+    if cell.prefill_inside:
+        notes.append("prefill inside: streams that started again within the window were not cached")
+    cached = _broken(gates, Gate.cached_tokens)
+    if cached:
+        notes.append(f"sharing off target: {cached}")
+    if cell.preemptions:
+        notes.append(f"{cell.preemptions} preemptions within the window")
+    if cell.window is not None and cell.judged_streams < cell.streams:
+        short = cell.streams - cell.judged_streams
+        notes.append(f"{short} of {cell.streams} streams were too short to judge whether they loop")
+    if cell.looped_streams:
+        notes.append(f"{cell.looped_streams} of {cell.streams} streams looped")
+    notes += _contradictions(cell)
+    for gate in (Gate.output_length, Gate.finish_reason, Gate.server_counters):
+        said = _broken(gates, gate)
+        if said:
+            notes.append(said)
+    return tuple(notes)
+
+
+def _contradictions(cell: Cell) -> list[str]:
+    notes = []
+    difference = cell.counter.difference if cell.counter else None
+    if difference is not None and abs(difference) > COUNTER_TOLERANCE:
+        notes.append(f"the server's own token counter differs by {difference:+.1%}")
+    ratio = cell.kv.ratio if cell.kv else None
+    if cell.kv is not None and ratio is not None and abs(ratio - 1) > KV_TOLERANCE:
+        notes.append(
+            f"KV claim contradicted: {cell.kv.claim_tokens:,} tokens by the plan, the server held "
+            f"{cell.kv.held_tokens or 0:,.0f}"
+        )
+    return notes
+
+
+def _failed(rows: Sequence[RequestRow]) -> list[RequestRow]:
+    failed = [row for row in rows if row.outcome != Outcome.ok and row.outcome not in _CUT]
+    return sorted(failed, key=lambda row: row.end_ns or row.scheduled_ns)
+
+
+def _first(failed: Sequence[RequestRow]) -> str:
+    return f"{failed[0].outcome}, {failed[0].error or 'no words'}" if failed else ""
+
+
+def _broken(gates: Sequence[GateResult], gate: Gate) -> str:
+    return next((g.detail for g in gates if g.gate == gate and g.status == "invalid"), "")
