@@ -127,6 +127,8 @@ def protocol_options(command: F) -> F:
                      help="Trials that may be spent on a noisy level."),
         click.option("--tolerance", type=whole, default=_RULES.tolerance, show_default=True,
                      help="Trials of an extended level that may disagree."),
+        click.option("--loop-limit", default="5%", show_default=True,
+                     help="Answers that may end in a loop, where none of the baseline's did."),
         click.option("--requests", type=positive, help="Measured requests a trial.  [default: max(64, 4C, 3/(1-p))]"),
         click.option("--warmup", type=whole, default=_RULES.warmup, show_default=True,
                      help="Serial warm-up requests of a confirmation."),

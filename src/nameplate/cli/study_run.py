@@ -28,7 +28,7 @@ from nameplate.cli.request import (
 )
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import CallerError, NameplateError
-from nameplate.contract.quantity import parse_duration_ns
+from nameplate.contract.quantity import parse_duration_ns, parse_ratio
 from nameplate.contract.rules import Rules
 from nameplate.contract.target import Target
 from nameplate.measure.result import TrialResult
@@ -224,4 +224,5 @@ def _rules(options: Options, virtual: bool) -> Rules:
         max_s=parse_duration_ns(options["max_time"]) / 1e9 if options["max_time"] else None,
         start=options["start"],
         operate_below=options["operate_below"],
+        loop_limit=parse_ratio(options["loop_limit"]),
     )

@@ -16,6 +16,7 @@ from nameplate.report.safe import safe, safe_text
 from nameplate.report.style import style_of
 from nameplate.report.table import Column, FittingTable
 from nameplate.wire.events import Done, Event, Finish, Output, StreamError, Usage
+from nameplate.wire.loop import KEPT_CHARS, LEAST_CHARS
 
 # The first events show how a stream began, the last how it ended; between them they repeat.
 FIRST, LAST = 40, 10
@@ -71,6 +72,7 @@ def _facts(replayed: ReplayedRequest) -> RenderableType:
             f"{numbers.count(row.output_bytes, 'byte')}"
             + (f", {numbers.count(row.reasoning_tokens)} reasoning tokens" if row.reasoning_tokens else ""),
         ),
+        ("Loop", _loop(row)),
         (
             "Gaps",
             (
@@ -96,6 +98,21 @@ def _facts(replayed: ReplayedRequest) -> RenderableType:
         shown = "\n".join(f"{safe(name, 80)}: {safe(value, 200)}" for name, value in replayed.headers[:40])
         lines.append(("Headers", shown))
     return facts(lines, indent=0)
+
+
+def _loop(row: RequestRow) -> str:
+    found, chars = row.loop, row.longest_channel_chars
+    if found is not None:
+        return (
+            f"{found.channel.replace('_', ' ')} ends in one: the same {numbers.count(found.period_chars, 'character')} "
+            f"over and over, {found.length_chars:,} in all"
+            + (" of the end that is looked at" if found.length_chars == KEPT_CHARS else "")
+        )
+    if chars is None:
+        return "not looked for"
+    if not row.long_enough_to_loop:
+        return f"too short to judge: {numbers.count(chars, 'character')}, it takes {LEAST_CHARS:,}"
+    return f"none in {numbers.count(chars, 'character')}"
 
 
 def _times(row: RequestRow) -> RenderableType:

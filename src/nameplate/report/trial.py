@@ -20,7 +20,7 @@ from nameplate.report.safe import safe, safe_text
 from nameplate.report.style import status, style_of, warnings
 from nameplate.report.table import Column, FittingTable
 from nameplate.statistics.percentile import Distribution
-from nameplate.verdict.facts import PromptRange
+from nameplate.verdict.facts import LoopCount, PromptRange
 from nameplate.verdict.gate import MEANING
 
 _REASON_LIMIT = 1500
@@ -229,12 +229,19 @@ def _answers(result: TrialResult) -> str:
         _counted("HTTP", found.http_statuses),
         _counted("finish", found.finish_reasons),
         f"{found.unique_outputs:,} different answers",
+        *_looped(found.loops),
         f"{numbers.count(found.output_events, 'event')}, {numbers.count(found.output_bytes, 'byte')} of text",
     ]
     bad = {name: n for name, n in found.outcomes.items() if name != "ok"}
     if bad:
         parts.insert(0, _counted("outcomes", bad))
     return "; ".join(part for part in parts if part)
+
+
+def _looped(loops: LoopCount | None) -> list[str]:
+    if loops is None or not loops.looped:
+        return []
+    return [f"{loops.looped:,} of {loops.judged:,} long enough to judge end in a loop"]
 
 
 def _counted(label: str, tally: dict[str, int]) -> str:

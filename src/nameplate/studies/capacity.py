@@ -98,10 +98,13 @@ def _baseline(search: Search, expectation: Expectation | None) -> Step:
     )
     latencies = result.measurement.latencies.whole
     correctness = result.measurement.correctness
+    loops = correctness.loops
     search.planner = structs.replace(
         search.planner,
         baseline_e2e_ns=latencies.e2e.p50,
         outputs_must_differ=correctness.ok > 1 and correctness.outputs_unique,
+        # A greedy toy model loops always; what one user alone gets is no fault of the load.
+        outputs_must_not_loop=loops is not None and loops.judged > 0 and not loops.looped,
     )
     if expectation is None:
         return

@@ -13,13 +13,15 @@ class Planner(Struct, frozen=True):
     """Plan trials of one shape.
 
     `baseline_e2e_ns` is the baseline's median E2E latency, which spaces a staggered start; `outputs_must_differ` is
-    set where the baseline's outputs were unique. Names are usable as directory names and unique in a study.
+    set where the baseline's outputs were unique, and `outputs_must_not_loop` where none of them looped. Names are
+    usable as directory names and unique in a study.
     """
 
     contract: Contract
     shape: Shape
     baseline_e2e_ns: float | None = None
     outputs_must_differ: bool = False
+    outputs_must_not_loop: bool = False
 
     def baseline(self) -> TrialPlan:
         """Plan the baseline at concurrency one; there is nothing to stagger or hand over."""
@@ -74,4 +76,5 @@ class Planner(Struct, frozen=True):
             stop_when_failed=stop_when_failed,
             quiet_s=quiet_s,
             outputs_must_differ=self.outputs_must_differ,
+            outputs_must_not_loop=self.outputs_must_not_loop,
         )

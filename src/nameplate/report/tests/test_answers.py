@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec import structs
 
@@ -20,6 +22,7 @@ from nameplate.report.verify import verify_table
 from nameplate.verify.check import Check, Counts, Report
 from nameplate.verify.names import Name
 from nameplate.wire.events import Channel, Done, Finish, Output, StreamError, Usage
+from nameplate.wire.loop import Loop
 
 HOSTILE = "\x1b[2J[red]x[/]\u202e\r\n"
 
@@ -142,6 +145,28 @@ def test_a_request_of_which_nothing_is_known_is_shown() -> None:
     text = text_of(request_view(ReplayedRequest(row, (), 0, False, ())))
     assert "unfinished, first output after -, - in -" in text
     assert "none to show: nothing was read." in text
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"longest_channel_chars": None}, "not looked for"),
+        ({"longest_channel_chars": 4095}, "too short to judge: 4,095 characters, it takes 4,096"),
+        ({"longest_channel_chars": 4096}, "none in 4,096 characters"),
+        (
+            {"longest_channel_chars": 9000, "loop": Loop(Channel.reasoning, 24, 8999)},
+            "reasoning ends in one: the same 24 characters over and over, 8,999 in all",
+        ),
+        (
+            {"longest_channel_chars": 200_000, "loop": Loop(Channel.tool_call, 1, 131_072)},
+            "tool call ends in one: the same 1 character over and over, 131,072 in all",
+        ),
+    ],
+)
+def test_a_request_says_whether_it_looped(told: dict[str, Any], said: str) -> None:
+    """A loop, none, and too short to judge are three different things."""
+    text = " ".join(text_of(request_view(request(**told)), 100).split())
+    assert said in text
 
 
 @pytest.mark.parametrize(

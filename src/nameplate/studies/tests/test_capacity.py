@@ -17,6 +17,7 @@ from nameplate.studies.runner import run
 from nameplate.studies.tests.scripted import Answer, Population, result_of, up_to
 from nameplate.verdict.boundary import Status
 from nameplate.verdict.expectation import Expectation
+from nameplate.verdict.facts import LoopCount
 from nameplate.verdict.shape import ShapeVerdict
 
 
@@ -336,6 +337,29 @@ def test_outputs_must_differ_only_after_a_unique_baseline() -> None:
     run(capacity(contract(), SHAPE), execute)
     assert all(plan.outputs_must_differ for plan in unique.ran[1:])
     assert not any(plan.outputs_must_differ for plan in repeating)
+
+
+@pytest.mark.parametrize(
+    ("loops", "must_not"),
+    [(LoopCount(10, 0, 0), True), (LoopCount(10, 1, 0), False), (LoopCount(0, 0, 0), False), (None, False)],
+)
+def test_outputs_must_not_loop_only_after_a_baseline_without_loops(
+    loops: LoopCount | None, must_not: bool
+) -> None:
+    """A baseline that loops, or whose answers are too short to tell, forgives loops later."""
+    ran: list[TrialPlan] = []
+
+    def execute(plan: TrialPlan) -> TrialResult:
+        ran.append(plan)
+        result = result_of(plan, up_to(3)(plan))
+        correctness = structs.replace(result.measurement.correctness, loops=loops)
+        return structs.replace(
+            result, measurement=structs.replace(result.measurement, correctness=correctness)
+        )
+
+    run(capacity(contract(), SHAPE), execute)
+    assert not ran[0].outputs_must_not_loop
+    assert {plan.outputs_must_not_loop for plan in ran[1:]} == {must_not}
 
 
 def test_a_staggered_start_is_spaced_by_the_baseline() -> None:
