@@ -24,6 +24,9 @@ OUTPUT_LIMIT_BYTES = 256 << 10  # `amd-smi static --json` of eight GPUs is about
 _REAP_S = 0.5
 _POLL_S = 0.01
 
+# Where vendors install without touching PATH: Windows' subsystem for Linux, ROCm.
+_BESIDE_PATH = os.pathsep.join(("/usr/lib/wsl/lib", "/opt/rocm/bin"))
+
 # What a tool may need of our environment; everything else, and with it every key, stays here.
 _PASSED = (
     "PATH", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "ROCM_PATH", "ROCM_HOME", "TMPDIR",
@@ -138,7 +141,7 @@ def _start(probe: Probe) -> _Child | Diagnostic:
     def refused(why: str) -> Diagnostic:
         return Diagnostic(name=probe.name, command=probe.command, did_not_run=why)
 
-    found = shutil.which(probe.command[0])
+    found = shutil.which(probe.command[0]) or shutil.which(probe.command[0], path=_BESIDE_PATH)
     if found is None:
         return refused(f"{probe.command[0]} is not installed")
     try:

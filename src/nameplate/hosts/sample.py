@@ -8,15 +8,11 @@ concerns all GPUs. A last line without line feed is a torn tail.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
-
 import msgspec
 from msgspec import Struct, structs
 
 FILE_NAME = "gpu.jsonl"
 _LINE_LIMIT_BYTES = 64 << 10
-
-Source = Literal["nvml", "nvidia-smi", "amdgpu"]
 
 # nvml.h, nvmlClocksEventReasons (clocks throttle reasons before driver 535), by bit.
 _REASONS = (
@@ -35,14 +31,14 @@ _REASONS = (
 
 
 class GpuSample(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Hold one reading. `energy_millijoules` counts since the driver was loaded.
+    """Hold one reading. `energy_millijoules` counts since the driver was loaded; `source` is nvml, nvidia-smi or amdgpu.
 
     `throttle_reasons` are NVML's names of why the clocks are not higher, empty where they are not held back;
     `gpu_idle` among them is no fault.
     """
 
     t_ns: int
-    source: Source | None = None
+    source: str | None = None
     index: int | None = None
     uuid: str | None = None
     utilisation_percent: int | None = None
