@@ -2,7 +2,10 @@
 
 import argparse
 import os
+import shutil
 import sys
+import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 from nameplate.sim.faults import FAULTS, parse_fault
@@ -10,16 +13,35 @@ from nameplate.sim.metronome import MetronomeOptions, serve_metronome
 from nameplate.sim.presets import PRESETS, find_preset
 from nameplate.sim.server import ServeOptions, serve
 
+_METRONOME = "no engine: every token comes at a moment known beforehand (see --ttft-ms, --itl-ms)"
+
+
+def _listed(title: str, entries: Iterable[tuple[str, str]]) -> str:
+    """Return a list of names and what they are, each wrapped beside its name."""
+    pairs = list(entries)
+    column = 4 + max(len(name) for name, _ in pairs)
+    width = max(60, min(120, shutil.get_terminal_size().columns))
+    wrap = textwrap.TextWrapper(width=width, subsequent_indent=" " * column)
+    lines = (wrap.fill(f"  {name:{column - 2}}{about}") for name, about in pairs)
+    return "\n".join((title, *lines))
+
 
 def _parser() -> argparse.ArgumentParser:
-    lines = [f"  {name}: {about} [{default:g}]" for name, (about, default) in FAULTS.items()]
+    presets = [(preset.name, preset.about) for preset in PRESETS.values()]
+    faults = [(name, f"{about} [{default:g}]") for name, (about, default) in FAULTS.items()]
     parser = argparse.ArgumentParser(
         prog="python -m nameplate.sim",
         description="Serve a simulated machine; the first line printed is its URL.",
-        epilog="faults, each NAME[:ARG][@INDEX] or NAME[:ARG][@every N]:\n" + "\n".join(lines),
+        epilog=_listed("presets:", [*presets, ("metronome", _METRONOME)])
+        + "\n\n"
+        + _listed(
+            "faults, each NAME[:ARG][@INDEX] or NAME[:ARG][@every N] [ARG where none is given]:", faults
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("preset", choices=[*PRESETS, "metronome"])
+    parser.add_argument(
+        "preset", choices=[*PRESETS, "metronome"], metavar="PRESET", help="one of those listed below"
+    )
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--api-key", default=os.environ.get("NAMEPLATE_SIM_API_KEY"))

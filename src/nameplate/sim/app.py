@@ -7,6 +7,7 @@ what is to be sent by now. Times are nanoseconds on the transport's clock and ne
 import hashlib
 import hmac
 import math
+from array import array
 from collections import deque
 from heapq import heappop, heappush
 from itertools import count
@@ -277,7 +278,7 @@ class App:
         page = {
             "count": len(tokens),
             "max_model_len": self._context_tokens(),
-            "tokens": tokens,
+            "tokens": tokens.tolist(),
             "token_strs": None,
         }
         return 200, msgspec.json.encode(page), kind
@@ -362,13 +363,13 @@ class App:
         )
         return reply, EngineRequest(index, prompt, length, finish, seed)
 
-    def _prompt(self, body: GenerationBody, *, chat: bool) -> list[int]:
+    def _prompt(self, body: GenerationBody, *, chat: bool) -> "array[int]":
         if chat:
             if not body.messages:
                 raise BadRequestError("messages must hold at least one message", "messages")
             return self._template.apply((message.role, message.text) for message in body.messages)
         prompt = prompt_text(body)
-        tokens = prompt if isinstance(prompt, list) else tokenize(prompt)
+        tokens = array("I", prompt) if isinstance(prompt, list) else tokenize(prompt)
         if not tokens:
             raise BadRequestError("The prompt must hold at least one token", "prompt")
         return tokens

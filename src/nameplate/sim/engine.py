@@ -239,10 +239,8 @@ class Engine:
         pool, block_tokens = self.pool, self.parameters.block_tokens
         # At least one token is always computed: the one whose output is wanted.
         findable = sequence.hashes[: (sequence.target - 1) // block_tokens]
-        matched = pool.match(findable)
-        pool.share(sequence.holding, findable[:matched])
-        if not pool.allocate(sequence.holding, self._blocks_for(sequence.target + 1) - matched):
-            pool.release(sequence.holding)
+        matched = pool.admit(sequence.holding, findable, self._blocks_for(sequence.target + 1))
+        if matched is None:
             return False
         self._waiting.popleft()
         self._waiting_count -= 1
@@ -290,8 +288,9 @@ class Engine:
             first_block = sequence.computed // block_tokens
             sequence.computed += share
             self._resident += share
-            for key in sequence.hashes[first_block : sequence.computed // block_tokens]:
-                self.pool.publish(sequence.holding, key)
+            self.pool.publish(
+                sequence.holding, sequence.hashes[first_block : sequence.computed // block_tokens]
+            )
             if sequence.computed == sequence.target:
                 ended |= self._emit(sequence, 1, end_ns, emissions)
         drafts = self.parameters.draft_tokens

@@ -1,6 +1,9 @@
 """The KV pool: blocks with reference counts, and a prefix cache of those that nobody uses (LRU)."""
 
+from array import array
 from collections.abc import Sequence
+from itertools import islice
+from struct import Struct
 
 from nameplate.sim.parameters import EngineParameters
 
@@ -9,11 +12,14 @@ _CHAIN = 0x9E3779B97F4A7C15  # golden ratio: an arbitrary, fixed start of every 
 
 def block_hashes(tokens: Sequence[int], block_tokens: int) -> list[int]:
     """Hash each full block together with all that stands before it, so equal hashes mean equal prefixes."""
+    packed = tokens if isinstance(tokens, array) else array("Q", tokens)
+    blocks = Struct(f"{block_tokens}{packed.typecode}")
+    whole = len(packed) // block_tokens * blocks.size
     chain = _CHAIN
     hashes: list[int] = []
-    for start in range(0, len(tokens) - block_tokens + 1, block_tokens):
+    for block in blocks.iter_unpack(memoryview(packed).cast("B")[:whole]):
         # A tuple of integers hashes alike in every process, unlike one of strings.
-        chain = hash((chain, *tokens[start : start + block_tokens]))
+        chain = hash((chain, block))
         hashes.append(chain)
     return hashes
 
@@ -59,14 +65,25 @@ class BlockPool:
             count += 1
         return count
 
-    def share(self, holding: Holding, hashes: Sequence[int]) -> None:
-        """Take references on blocks that `match` found."""
-        for key in hashes:
-            if self._references[key] == 0:
-                del self._idle[key]
-                self.used += 1
-            self._references[key] += 1
-            holding.shared.append(key)
+    def admit(self, holding: Holding, hashes: Sequence[int], blocks: int) -> int | None:
+        """Take `blocks`, those that begin with `hashes` by reference where they are cached, the rest private.
+
+        Return how many were cached; None, with nothing changed, if there is no room.
+        """
+        references = self._references
+        matched = self.match(hashes)
+        found = hashes[:matched]
+        idle = [key for key in found if not references[key]]
+        if self.used + len(idle) + blocks - matched > self.total:
+            return None
+        for key in idle:
+            del self._idle[key]
+        self.used += len(idle)
+        for key in found:
+            references[key] += 1
+        holding.shared.extend(found)
+        self.allocate(holding, blocks - matched)
+        return matched
 
     def allocate(self, holding: Holding, count: int) -> bool:
         """Take `count` private blocks, evicting the oldest cached ones; take none and say False if too few."""
@@ -74,26 +91,34 @@ class BlockPool:
             return False
         self.used += count
         holding.private += count
-        while self.used + len(self._idle) > self.total:
-            oldest = next(iter(self._idle))
-            del self._idle[oldest], self._references[oldest]
+        excess = self.used + len(self._idle) - self.total
+        if excess > 0:
+            for oldest in list(islice(self._idle, excess)):
+                del self._idle[oldest], self._references[oldest]
         return True
 
-    def publish(self, holding: Holding, key: int) -> None:
-        """Let others find a private block by its hash; a second copy of the same content stays private."""
-        if self._caching and key not in self._references:
-            self._references[key] = 1
-            holding.private -= 1
-            holding.shared.append(key)
+    def publish(self, holding: Holding, keys: Sequence[int]) -> None:
+        """Let others find private blocks by their hashes; a second copy of the same content stays private."""
+        if not self._caching:
+            return
+        references, shared = self._references, holding.shared
+        before = len(shared)
+        for key in keys:
+            if key not in references:
+                references[key] = 1
+                shared.append(key)
+        holding.private -= len(shared) - before
 
     def release(self, holding: Holding) -> None:
         """Give everything back; the end of a prompt is evicted before its head."""
+        references, idle = self._references, self._idle
+        before = len(idle)
         for key in reversed(holding.shared):
-            self._references[key] -= 1
-            if self._references[key] == 0:
-                self._idle[key] = None
-                self.used -= 1
-        self.used -= holding.private
+            count = references[key] - 1
+            references[key] = count
+            if not count:
+                idle[key] = None
+        self.used -= holding.private + len(idle) - before
         holding.shared.clear()
         holding.private = 0
 

@@ -1,5 +1,7 @@
 """Blocks are neither lost nor used twice."""
 
+from array import array
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,8 +34,7 @@ def test_the_least_recently_used_block_is_evicted_first() -> None:
     for key in (1, 2):
         holding = Holding()
         assert pool.allocate(holding, 4)
-        for part in range(4):
-            pool.publish(holding, key * 10 + part)
+        pool.publish(holding, [key * 10 + part for part in range(4)])
         pool.release(holding)
     assert pool.used == 0 and pool.cached_idle == 8
     large = Holding()
@@ -47,9 +48,8 @@ def test_a_shared_block_is_freed_by_its_last_user() -> None:
     pool = BlockPool(PARAMETERS)
     first, second = Holding(), Holding()
     pool.allocate(first, 2)
-    pool.publish(first, 1)
-    pool.publish(first, 2)
-    pool.share(second, [1, 2])
+    pool.publish(first, [1, 2])
+    assert pool.admit(second, [1, 2], 2) == 2
     assert pool.used == 2
     pool.release(first)
     assert pool.used == 2
@@ -57,6 +57,25 @@ def test_a_shared_block_is_freed_by_its_last_user() -> None:
     pool.release(second)
     assert pool.used == 0
     assert pool.flush() and pool.match([1, 2]) == 0
+
+
+def test_who_finds_no_room_changes_nothing() -> None:
+    """Cached blocks that nobody uses count as room only once: taking them leaves less for the rest of the prompt."""
+    pool = BlockPool(PARAMETERS)
+    first, second = Holding(), Holding()
+    pool.allocate(first, 4)
+    pool.publish(first, [1, 2, 3, 4])
+    pool.release(first)
+    assert pool.admit(second, [1, 2, 3, 4], 11) is None
+    assert (pool.used, pool.cached_idle, second.blocks) == (0, 4, 0)
+    assert pool.admit(second, [1, 2, 5], 10) == 2
+    assert (pool.used, pool.cached_idle, second.blocks) == (10, 0, 10)
+
+
+@given(st.lists(st.integers(0, 2**32 - 1), max_size=40), st.integers(1, 9))
+def test_hashes_are_of_the_numbers_however_they_are_kept(tokens: list[int], block: int) -> None:
+    """A list and a packed array of the same tokens are the same prompt."""
+    assert block_hashes(array("I", tokens), block) == block_hashes(tokens, block)
 
 
 def test_too_large_a_wish_takes_nothing() -> None:
@@ -72,6 +91,6 @@ def test_without_a_prefix_cache_nothing_is_found() -> None:
     pool = BlockPool(msgspec.structs.replace(PARAMETERS, prefix_cache=False))
     holding = Holding()
     pool.allocate(holding, 1)
-    pool.publish(holding, 1)
+    pool.publish(holding, [1])
     pool.release(holding)
     assert pool.match([1]) == 0
