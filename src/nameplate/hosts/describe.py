@@ -82,7 +82,7 @@ def _gpus(
     told, told_by = tools.gpus_told(answers)
     ours, why_not = _of_nvml(nvml_answer)
     if not ours:
-        note = f"NVML: {why_not}"
+        note = why_not
         if not told:
             note += "; no tool of a vendor lists a GPU"
         return told, told_by, note
@@ -93,14 +93,14 @@ def _gpus(
 
 def _of_nvml(answer: Diagnostic) -> tuple[tuple[Gpu, ...], str]:
     if answer.did_not_run is not None:
-        return (), f"did not run: {answer.did_not_run}"
+        return (), f"NVML did not run: {answer.did_not_run}"
     if answer.returncode != 0:
-        return (), answer.stderr or f"its process ended with {answer.returncode}"
+        return (), answer.stderr or f"NVML's process ended with {answer.returncode}"
     try:
         gpus = msgspec.json.decode(answer.stdout, type=tuple[Gpu, ...])
     except (msgspec.MsgspecError, RecursionError):
-        return (), "its answer cannot be read"
-    return gpus, "it lists no GPU"
+        return (), "NVML's answer cannot be read"
+    return gpus, "NVML lists no GPU"
 
 
 def without_output(description: HostDescription) -> HostDescription:

@@ -8,6 +8,7 @@ concerns all GPUs. A last line without line feed is a torn tail.
 from __future__ import annotations
 
 from pathlib import Path
+
 import msgspec
 from msgspec import Struct, structs
 
@@ -31,10 +32,10 @@ _REASONS = (
 
 
 class GpuSample(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Hold one reading. `energy_millijoules` counts since the driver was loaded; `source` is nvml, nvidia-smi or amdgpu.
+    """Hold one reading; `source` is nvml, nvidia-smi or amdgpu.
 
-    `throttle_reasons` are NVML's names of why the clocks are not higher, empty where they are not held back;
-    `gpu_idle` among them is no fault.
+    `energy_millijoules` counts since the driver was loaded. `throttle_reasons` are NVML's names of why the clocks are
+    not higher, empty where they are not held back; `gpu_idle` among them is no fault.
     """
 
     t_ns: int

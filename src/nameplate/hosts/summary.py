@@ -21,6 +21,9 @@ from nameplate.hosts.sample import GpuSample
 # A reading this far from the window's end no longer speaks for it: three readings at the default interval.
 REACH_NS = 3 * 10**9
 LEAST_COVERED = 0.8
+# A counter that stands still this long while power is drawn is broken, as some drivers' have been; a working one moves
+# every 10 to 100 ms.
+_COUNTER_MOVES_NS = 10**9
 _ERRORS_SHOWN = 5
 
 EnergySource = Literal["counter", "power", "mixed"]
@@ -121,6 +124,8 @@ def _one(index: int, readings: Sequence[GpuSample], begin_ns: int, end_ns: int, 
     power_mw = _mean([sample.power_milliwatts for sample in inside])
     source: EnergySource | None = "counter"
     energy_j = _counter_energy_j(readings, begin_ns, end_ns)
+    if energy_j == 0 and power_mw and end_ns - begin_ns >= _COUNTER_MOVES_NS:
+        energy_j = None
     if energy_j is None and power_mw is not None and _watched(readings, begin_ns, end_ns, reach_ns):
         energy_j, source = power_mw * (end_ns - begin_ns) / 1e12, "power"
     return structs.replace(

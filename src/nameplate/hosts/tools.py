@@ -234,7 +234,11 @@ def _text(value: object) -> str | None:
     if not isinstance(value, str):
         return None
     text = clean(value)
-    return None if text.strip("[]").lower() in ("", "n/a", "not supported", "unknown", "none") else text
+    # nvidia-smi puts whatever is no value into brackets: [N/A], [Unknown Error], [GPU requires reset].
+    bracketed = text.startswith("[") and text.endswith("]")
+    return (
+        None if bracketed or text.lower() in ("", "n/a", "not supported", "unknown", "none", "err!") else text
+    )
 
 
 def _float(value: object) -> float | None:

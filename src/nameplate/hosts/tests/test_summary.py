@@ -79,6 +79,13 @@ def test_counter_that_fell_is_not_used() -> None:
     assert (gpu.energy_j, gpu.energy_source) == (2400, "power")
 
 
+def test_counter_that_stands_still_is_not_used() -> None:
+    """A counter that does not move while power is drawn is broken, and gives way to mean power."""
+    samples = [structs.replace(sample, energy_millijoules=7) for sample in steady(range(20))]
+    gpu = summarise(samples, 4 * S, 12 * S, "server").gpus[0]
+    assert (gpu.energy_j, gpu.energy_source) == (2400, "power")
+
+
 def test_window_between_two_samples() -> None:
     """A window that holds no sample still has its share of the counter, and nothing else."""
     gpu = summarise(steady(range(20)), 4 * S + S // 4, 4 * S + S // 2, "server").gpus[0]

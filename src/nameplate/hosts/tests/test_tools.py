@@ -81,6 +81,15 @@ def test_nvidia_smi_without_the_second_query() -> None:
     assert first.name == "NVIDIA GeForce RTX 5090" and first.memory_total_bytes is None and first.ecc is None
 
 
+def test_nvidia_errors_in_brackets() -> None:
+    """A GPU that fell off or a limit that cannot be read leaves its fields open."""
+    gpu = tools.nvidia_smi_gpus(
+        "0, [Unknown Error], 595.79, [GPU requires reset], ERR!, 16, [Unknown Error]"
+    )[0]
+    assert (gpu.name, gpu.pci_bus_id, gpu.pcie_generation, gpu.power_limit_w) == (None, None, None, None)
+    assert gpu.pcie_width == 16
+
+
 def test_nvidia_name_with_a_comma() -> None:
     """A comma inside a name moves no column."""
     gpu = tools.nvidia_smi_gpus("0, NVIDIA X, rev 2, 595.79, 0:1, 2, 16, 600.00")[0]
