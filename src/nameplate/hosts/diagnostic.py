@@ -15,9 +15,8 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 DEADLINE_S = 10.0
 OUTPUT_LIMIT_BYTES = 256 << 10  # `amd-smi static --json` of eight GPUs is about 100 KB
@@ -80,8 +79,7 @@ def environment(source: Mapping[str, str] | None = None) -> dict[str, str]:
     return {name: source[name] for name in _PASSED if name in source} | {"LC_ALL": "C", "NO_COLOR": "1"}
 
 
-@dataclass
-class _Child:
+class _Child(Struct):
     """Hold one running command and what it wrote so far."""
 
     probe: Probe

@@ -12,8 +12,9 @@ Vendor = Literal["nvidia", "amd", "intel"]
 class Gpu(Struct, frozen=True, kw_only=True):
     """Hold what is known of one GPU; what its driver does not tell is None, never zero.
 
-    `index` counts within one vendor. `power_limit_w` is the limit that the driver enforces. The link's current generation and width are those of the
-    moment: an idle GPU lowers its link, so only the maximum tells what the slot allows.
+    `index` counts within one vendor. `power_limit_w` is the limit that the driver enforces. The link's current
+    generation and width are those of the moment: an idle GPU lowers its link, so only the maximum tells what the slot
+    allows.
     """
 
     index: int
