@@ -162,22 +162,27 @@ class App:
         self.engine.submit(EngineRequest(-self._others, prompt, other.output_tokens), now_ns)
 
     def _answer(self, emissions: list[Emission]) -> None:
+        replies, ready = self._replies, self._ready
         for emission in emissions:
-            reply = self._replies.get(emission.id)
+            reply = replies.get(emission.id)
             if reply is None:
                 continue
             served = reply.served
             served.output_tokens, served.cached_tokens = emission.total, emission.cached_tokens
             data, end = reply.take(emission)
-            if data or end != "more":
-                at_ns = max(emission.t_ns, reply.not_before_ns)
-                self._send(served.connection, at_ns, data, end, served.number, emission.tokens)
+            t_ns = emission.t_ns
+            if t_ns < reply.not_before_ns:
+                if data or end != "more":
+                    self._send(
+                        served.connection, reply.not_before_ns, data, end, served.number, emission.tokens
+                    )
+            elif data or end != "more":
+                ready.append(Output(served.connection, t_ns, data, end, served.number, emission.tokens))
             if emission.finish is not None or end != "more":
                 served.finish = served.finish or emission.finish
                 self._close(emission.id)
-                self.engine.cancel(
-                    emission.id, self.engine.now_ns
-                )  # a broken stream is not generated further
+                # A broken stream is not generated further.
+                self.engine.cancel(emission.id, self.engine.now_ns)
 
     def _close(self, request_id: int) -> None:
         reply = self._replies.pop(request_id)

@@ -292,54 +292,88 @@ class Engine:
                 sequence.holding, sequence.hashes[first_block : sequence.computed // block_tokens]
             )
             if sequence.computed == sequence.target:
-                ended |= self._emit(sequence, 1, end_ns, emissions)
-        drafts = self.parameters.draft_tokens
-        counters = self.counters
-        for sequence in self._decodes:
-            if sequence.gone:
-                continue
-            tokens = 1
-            if drafts:
-                if sequence.log_acceptance:
-                    # The length of a run of accepted drafts is geometric; 1 - u keeps the logarithm finite.
-                    run = int(math.log(1.0 - sequence.random.random()) / sequence.log_acceptance)
-                    tokens += min(run, drafts)
-                counters.drafts += 1
-                counters.draft_tokens += drafts
-                counters.accepted_tokens += tokens - 1
-                tokens = min(tokens, sequence.limit - sequence.outputs)
-            ended |= self._emit(sequence, tokens, end_ns, emissions)
+                ended |= self._emit(sequence, end_ns, emissions)
+        ended |= self._finish_decodes(end_ns, emissions)
         if ended:
             self._running = [sequence for sequence in self._running if not sequence.gone]
         self._prefills = []
         self._decodes = []
 
-    def _emit(self, sequence: Sequence, tokens: int, t_ns: int, emissions: list[Emission]) -> bool:
-        """Book new tokens of one request; say whether they were its last."""
+    def _finish_decodes(self, end_ns: int, emissions: list[Emission]) -> bool:
+        """Book the tokens of all decodes of a step, and say whether any were a request's last.
+
+        This runs for every token that is ever simulated, so what can be booked for all at once is.
+        """
+        drafting = self.parameters.draft_tokens > 0
+        itl, append = self.histograms.itl, emissions.append
+        produced = alike = gap_ns = 0
+        last: list[Sequence] = []
+        for sequence in self._decodes:
+            if sequence.gone:
+                continue
+            tokens = self._drafted(sequence) if drafting else 1
+            waited_ns = end_ns - sequence.last_ns
+            if waited_ns != gap_ns:
+                itl.observe_ns(gap_ns, alike)
+                gap_ns, alike = waited_ns, 0
+            alike += 1
+            produced += tokens
+            sequence.last_ns = end_ns
+            sequence.computed += tokens
+            sequence.target += tokens
+            sequence.outputs = outputs = sequence.outputs + tokens
+            if outputs < sequence.limit:
+                append(Emission(sequence.id, end_ns, tokens, outputs, None, sequence.cached))
+            else:
+                append(Emission(sequence.id, end_ns, tokens, outputs, sequence.finish, sequence.cached))
+                last.append(sequence)
+        itl.observe_ns(gap_ns, alike)
+        self._resident += produced
+        self.counters.generation_tokens += produced
+        for sequence in last:
+            self._end(sequence, end_ns)
+        return bool(last)
+
+    def _drafted(self, sequence: Sequence) -> int:
+        """Return what one decode gives: a token, and the drafts that were accepted before the first that was not."""
+        drafts, counters = self.parameters.draft_tokens, self.counters
+        tokens = 1
+        if sequence.log_acceptance:
+            # The length of a run of accepted drafts is geometric; 1 - u keeps the logarithm finite.
+            run = int(math.log(1.0 - sequence.random.random()) / sequence.log_acceptance)
+            tokens += min(run, drafts)
+        counters.drafts += 1
+        counters.draft_tokens += drafts
+        counters.accepted_tokens += tokens - 1
+        return min(tokens, sequence.limit - sequence.outputs)
+
+    def _emit(self, sequence: Sequence, t_ns: int, emissions: list[Emission]) -> bool:
+        """Book the token that a finished prefill gives; say whether it was the request's last."""
         if sequence.outputs:
             self.histograms.itl.observe_ns(t_ns - sequence.last_ns)
-            self._resident += tokens
-            sequence.computed += tokens
         else:
             sequence.first_ns = t_ns
             self.histograms.ttft.observe_ns(t_ns - sequence.arrival_ns)
             self.counters.prompt_tokens += sequence.prompt_tokens
             self.counters.cached_tokens += sequence.cached
-            self._resident += tokens
-            sequence.computed += tokens
-        sequence.target += tokens
-        sequence.outputs += tokens
+        self._resident += 1
+        sequence.computed += 1
+        sequence.target += 1
+        sequence.outputs += 1
         sequence.last_ns = t_ns
-        self.counters.generation_tokens += tokens
+        self.counters.generation_tokens += 1
         last = sequence.outputs >= sequence.limit
         finish = sequence.finish if last else None
-        emissions.append(Emission(sequence.id, t_ns, tokens, sequence.outputs, finish, sequence.cached))
+        emissions.append(Emission(sequence.id, t_ns, 1, sequence.outputs, finish, sequence.cached))
         if last:
-            self._observe_finish(sequence, t_ns)
-            self._release(sequence)
-            sequence.gone = True
-            del self._sequences[sequence.id]
+            self._end(sequence, t_ns)
         return last
+
+    def _end(self, sequence: Sequence, t_ns: int) -> None:
+        self._observe_finish(sequence, t_ns)
+        self._release(sequence)
+        sequence.gone = True
+        del self._sequences[sequence.id]
 
     def _observe_finish(self, sequence: Sequence, t_ns: int) -> None:
         if sequence.finish == "length":

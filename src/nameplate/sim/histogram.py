@@ -26,11 +26,11 @@ class Histogram:
         self.counts = [0] * (len(edges_s) + 1)
         self.sum_s = 0.0
 
-    def observe_ns(self, value_ns: int) -> None:
-        """Count one duration."""
+    def observe_ns(self, value_ns: int, times: int = 1) -> None:
+        """Count one duration, or several of the same length."""
         value_s = value_ns * 1e-9
-        self.counts[bisect_left(self.edges_s, value_s)] += 1
-        self.sum_s += value_s
+        self.counts[bisect_left(self.edges_s, value_s)] += times
+        self.sum_s += value_s * times
 
     @property
     def count(self) -> int:

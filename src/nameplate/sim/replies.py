@@ -4,6 +4,14 @@ import msgspec
 
 from nameplate.sim.http import chunk
 
+_encode = msgspec.json.Encoder().encode
+_COUNTS = b'{"prompt_tokens":%d,"total_tokens":%d,"completion_tokens":%d'
+
+
+def _literal(data: bytes) -> bytes:
+    """Return a part of a template that stands for itself: a model's name can hold a percent sign."""
+    return data.replace(b"%", b"%%")
+
 
 class Usage(msgspec.Struct):
     """Hold the counts that a usage object reports; `cached_tokens` None says nothing of caching."""
@@ -15,11 +23,7 @@ class Usage(msgspec.Struct):
     def encode(self, *, details: bool = True) -> bytes:
         """Return the usage object as JSON."""
         total = self.prompt_tokens + self.completion_tokens
-        head = b'{"prompt_tokens":%d,"total_tokens":%d,"completion_tokens":%d' % (
-            self.prompt_tokens,
-            total,
-            self.completion_tokens,
-        )
+        head = _COUNTS % (self.prompt_tokens, total, self.completion_tokens)
         if not details:
             return head + b"}"
         if self.cached_tokens is None:
@@ -55,6 +59,9 @@ class Renderer:
             self._plain = b',"logprobs":null,"finish_reason":null,"stop_reason":null}]'
             self._last = b',"logprobs":null,"finish_reason":"%b","stop_reason":null}]'
         self._no_usage = b"}\n\n" if chat else b',"usage":null}\n\n'
+        # An ordinary chunk is one substitution: there are thousands of them in a stream.
+        usage_end = b',"usage":' + _COUNTS + b"}}\n\n" if continuous_usage else self._no_usage
+        self._ordinary = _literal(self._open) + b"%b" + _literal(self._plain) + usage_end
 
     def role(self, usage: Usage) -> bytes:
         """Return the chunk that opens a chat stream and holds no token; nothing for completions."""
@@ -68,8 +75,16 @@ class Renderer:
 
     def text(self, text: str, finish: str | None, usage: Usage) -> bytes:
         """Return the chunk that carries new text; on the last one `finish` is the reason."""
-        tail = self._plain if finish is None else self._last % finish.encode()
-        return chunk(b"".join((self._open, msgspec.json.encode(text), tail, self._tail(usage))))
+        written = _encode(text)
+        if finish is not None:
+            tail = self._last % finish.encode()
+            return chunk(b"".join((self._open, written, tail, self._tail(usage))))
+        if self._continuous:
+            prompt, done = usage.prompt_tokens, usage.completion_tokens
+            data = self._ordinary % (written, prompt, prompt + done, done)
+        else:
+            data = self._ordinary % written
+        return b"%x\r\n%b\r\n" % (len(data), data)
 
     def usage(self, usage: Usage) -> bytes:
         """Return the chunk that reports the final usage and holds no choice."""

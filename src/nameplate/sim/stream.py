@@ -60,6 +60,7 @@ class Reply:
                 break
         self._excess = int(faults.of("wrong_usage", number) or 0)
         self._tell_cached = faults.of("no_cached", number) is None
+        self._ordinary = streaming and self._break is None
 
     def head(self) -> bytes:
         """Return what is sent as soon as the request is accepted."""
@@ -67,6 +68,10 @@ class Reply:
 
     def take(self, emission: Emission) -> tuple[bytes, End]:
         """Return the bytes that one emission becomes, and what is then to be done with the connection."""
+        total = emission.total
+        if self._ordinary and emission.finish is None and total != emission.tokens:
+            self._usage.completion_tokens = total
+            return self._renderer.text(self._answer.next(emission.tokens), None, self._usage), "more"
         if self._stalled:
             return b"", "more"
         if self._break is not None and emission.total > self._break[1]:

@@ -21,6 +21,9 @@ _VOCABULARY: tuple[str, ...] = tuple(f" {word}" for word in WORDS) + (",", ".") 
 _REPEATED = (" little", " winter", " window", " always", " closed")
 
 
+_DRAWN = 50  # of a whole number of repetitions
+
+
 # Longer words are not remembered, and all are forgotten when there are too many: what a client sends must not decide
 # how much memory this takes.
 _REMEMBERED_LENGTH = 32
@@ -92,18 +95,29 @@ def answer_seed(prompt: Sequence[int], salt: int) -> int:
 class Answer:
     """Produce an answer piece by piece; how it is split does not change the text."""
 
-    __slots__ = ("_count", "_looping", "_random")
+    __slots__ = ("_at", "_looping", "_random", "_words")
 
     def __init__(self, seed: int, *, looping: bool = False) -> None:
         self._random = Random(seed)
         self._looping = looping
-        self._count = 0
+        self._words = self._draw()
+        if not looping:
+            self._words[0] = self._words[0].lstrip()
+        self._at = 0
 
     def next(self, tokens: int) -> str:
         """Return the text of the next `tokens` tokens."""
-        first = self._count
-        self._count += tokens
+        first = self._at
+        self._at = end = first + tokens
+        while end > len(self._words):
+            del self._words[:first]
+            self._words += self._draw()
+            first, self._at = 0, end - first
+            end = self._at
+        return self._words[first] if tokens == 1 else "".join(self._words[first:end])
+
+    def _draw(self) -> list[str]:
+        """Draw many at once: one by one would cost more than all else that is done for a token."""
         if self._looping:
-            return "".join(_REPEATED[index % len(_REPEATED)] for index in range(first, first + tokens))
-        text = "".join(self._random.choices(_VOCABULARY, k=tokens))
-        return text.lstrip() if first == 0 else text
+            return list(_REPEATED) * (_DRAWN // len(_REPEATED))
+        return self._random.choices(_VOCABULARY, k=_DRAWN)

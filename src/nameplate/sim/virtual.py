@@ -231,6 +231,8 @@ class VirtualLoad:
         command = self._steer(self._load.take_progress(now_ns))
         if command == "stop":
             self._load.stop()
+        elif command == "release":
+            self._load.release(self._world.now_ns())
         elif command == "cancel":
             for flight in self._load.cancel(now_ns):
                 self._close_of(flight)
