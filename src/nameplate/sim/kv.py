@@ -1,8 +1,8 @@
 """The KV pool: blocks with reference counts, and a prefix cache of those that nobody uses (LRU)."""
 
 from array import array
+from collections import OrderedDict
 from collections.abc import Sequence
-from itertools import islice
 from struct import Struct
 
 from nameplate.sim.parameters import EngineParameters
@@ -47,7 +47,9 @@ class BlockPool:
         self.used = 0
         self._caching = parameters.prefix_cache
         self._references: dict[int, int] = {}
-        self._idle: dict[int, None] = {}  # insertion order is age: the first is the least recently used
+        # Insertion order is age: the first is the least recently used. A plain dict would do, but finds its first entry
+        # by passing all that were deleted before it: in a full pool each new block evicts one, and costs more and more.
+        self._idle: OrderedDict[int, None] = OrderedDict()
 
     @property
     def cached_idle(self) -> int:
@@ -92,9 +94,8 @@ class BlockPool:
         self.used += count
         holding.private += count
         excess = self.used + len(self._idle) - self.total
-        if excess > 0:
-            for oldest in list(islice(self._idle, excess)):
-                del self._idle[oldest], self._references[oldest]
+        for _ in range(excess):
+            del self._references[self._idle.popitem(last=False)[0]]
         return True
 
     def publish(self, holding: Holding, keys: Sequence[int]) -> None:
