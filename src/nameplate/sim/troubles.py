@@ -50,12 +50,24 @@ SMALL_KV = _trouble(
     "over capacity: 8K x 32, 16K x 16 and 27K x 8 exceed the KV pool; half of each fits with its output",
     kv_tokens=204_800,
 )
+PREEMPT = _trouble(
+    "preempt",
+    "preemption: the prompts of 8K x 16 and 16K x 8 fit the KV pool, their outputs do not: streams are lost",
+    # 8K x 16 with its template is 131,552 tokens: some 8,448 remain, 528 of output a stream. Seven drafts at 90% give
+    # 5.7 tokens a step, so that takes five seconds. From then on one request after another is thrown out, and waits
+    # for room for all of itself: after 30 s 11 of 16 run, or 6 of 8.
+    kv_tokens=140_000,
+    draft_tokens=7,
+    acceptance=0.9,
+)
 THRASH = _trouble(
     "thrash",
-    "preemption: the prompts of 8K x 16 and 16K x 8 fit the KV pool, their outputs do not",
-    # 8K x 16 with its template is 131,552 tokens: some 8,448 remain, 528 of output a stream, which takes a dozen
-    # seconds. From then on one request after another is thrown out, and has to find room for all of itself again.
+    "recompute thrash: as preempt, and answers end so soon that who was thrown out comes back, again and again",
+    # Fifteen drafts at 95% give 11.2 tokens a step: an answer of 4,096 ends after 20 s or so and makes room for the
+    # first in line, who prefills all it had and is the next to be thrown out. 8K x 16 is never ready.
     kv_tokens=140_000,
+    draft_tokens=15,
+    acceptance=0.95,
 )
 STARVED = _trouble(
     "starved",
@@ -117,6 +129,6 @@ LOOP_FEW = structs.replace(
 )
 
 TROUBLES = (
-    SMALL_KV, THRASH, STARVED, KV_CLAIM, SLOW_RAMP, RUNNING_LIMIT, NO_CACHE,
+    SMALL_KV, PREEMPT, THRASH, STARVED, KV_CLAIM, SLOW_RAMP, RUNNING_LIMIT, NO_CACHE,
     TRAFFIC, PHANTOM, LOOP, LOOP_SOME, LOOP_FEW,
 )  # fmt: skip

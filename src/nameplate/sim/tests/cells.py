@@ -2,7 +2,7 @@
 
 import msgspec
 
-from nameplate.sim.counters import EngineState
+from nameplate.sim.counters import Counters, EngineState
 from nameplate.sim.engine import Engine
 from nameplate.sim.parameters import EngineParameters
 from nameplate.sim.sequence import EngineRequest
@@ -15,11 +15,13 @@ OUTPUT = 4_096
 class Cell(msgspec.Struct, frozen=True):
     """Hold what a cell saw: `ready_ns` None when it never was; the rest is of the window, if there was one.
 
-    `ramp` is the state when the deadline passed or the window began, `states` the window's at each second.
+    `ramp` is the state when the deadline passed or the window began, `states` the window's at each second, `counters`
+    are of the whole run.
     """
 
     ready_ns: int | None
     ramp: EngineState
+    counters: Counters
     tokens: int = 0
     states: tuple[EngineState, ...] = ()
     first_ns: tuple[int, ...] = ()
@@ -90,10 +92,10 @@ def run_cell(
         if since_ns is not None and engine.now_ns - since_ns >= STABLE_NS:
             break
         if engine.now_ns - start_ns > deadline_s * SECOND_NS:
-            return Cell(None, state)
+            return Cell(None, state, engine.counters)
     ready_ns, tokens, states = engine.now_ns, 0, []
     for second in range(1, seconds + 1):
         while (next_ns := engine.next_ns()) is not None and next_ns <= ready_ns + second * SECOND_NS:
             tokens += step(next_ns)
         states.append(engine.state())
-    return Cell(ready_ns - start_ns, state, tokens, tuple(states), tuple(firsts.values()))
+    return Cell(ready_ns - start_ns, state, engine.counters, tokens, tuple(states), tuple(firsts.values()))

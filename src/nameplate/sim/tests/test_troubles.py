@@ -15,7 +15,6 @@ from nameplate.sim.virtual import World
 
 K = 1_024
 LONGEST = 27 * K  # the context limit less 4,096 of output and 1,024 to spare
-CHUNK_S = 0.05  # a step's constant part, the least between two chunks
 
 
 def engine_of(name: str) -> EngineParameters:
@@ -30,6 +29,11 @@ def cold_s(parameters: EngineParameters, prompt: int) -> float:
     while (next_ns := engine.next_ns()) is not None:
         engine.advance(next_ns)
     return engine.now_ns * 1e-9
+
+
+def page(app: App, path: str) -> bytes:
+    """Return a page of the server."""
+    return World(app).fetch("GET", path).body
 
 
 def test_every_variant_says_what_it_shows() -> None:
@@ -65,14 +69,22 @@ def test_a_small_pool_is_over_capacity_where_it_says() -> None:
     assert {state.running for state in cell.states} == {16}
 
 
-@pytest.mark.parametrize(("prompt", "streams"), [(8 * K, 16), (16 * K, 8)])
-def test_thrash_becomes_ready_and_then_loses_streams(prompt: int, streams: int) -> None:
-    """The prompts fit, the outputs do not: in more than a tenth of the window fewer run than were asked for."""
-    cell = run_cell(engine_of("thrash"), prompt + 30, streams)
+@pytest.mark.parametrize(("prompt", "streams", "left"), [(8 * K, 16, 11), (16 * K, 8, 6)])
+def test_preemption_begins_after_readiness(prompt: int, streams: int, left: int) -> None:
+    """The prompts fit, the outputs do not: most of the window fewer run than were asked for, and ever fewer."""
+    cell = run_cell(engine_of("preempt"), prompt + 30, streams)
     assert cell.ready_ns is not None
     fewer = [state for state in cell.states if state.running < streams]
-    assert 3 < len(fewer) < 30
+    assert len(fewer) > 20 and fewer[-1].running == left
     assert all(state.waiting and state.kv_use > 0.8 for state in fewer)
+
+
+def test_thrash_prefills_the_same_prompts_again_and_again() -> None:
+    """Sixteen prompts of 8K are never all running for three seconds, and are computed several times over."""
+    cell = run_cell(engine_of("thrash"), 8 * K + 30, 16, deadline_s=60)
+    assert cell.ready_ns is None
+    assert cell.counters.preemptions > 10
+    assert cell.counters.prefix_queries > 2 * 16 * 8 * K
 
 
 def test_starved_prompts_take_far_longer_than_alone() -> None:
@@ -91,6 +103,11 @@ def test_a_contradicted_claim_never_runs_whole() -> None:
     """The claim holds 32 prompts of 8K, the pool 24: it is nearly full, and the rest wait for ever."""
     parameters = engine_of("kv-claim")
     assert parameters.claimed_blocks * parameters.block_tokens > 32 * (8 * K + 30 + OUTPUT)
+    claimed = parameters.claimed_blocks * parameters.block_tokens
+    app = App(find_preset("matrix-kv-claim"))
+    assert f'kv_cache_size_tokens="{claimed}"'.encode() in page(app, "/metrics")
+    facts = msgspec.json.decode(page(app, "/sim"))["parameters"]
+    assert (facts["kv_tokens"], facts["kv_claim_tokens"]) == (claimed, None)
     cell = run_cell(parameters, 8 * K + 30, 32, deadline_s=120)
     assert cell.ready_ns is None
     assert cell.ramp.running < 25 and cell.ramp.waiting > 6 and cell.ramp.kv_use > 0.9
