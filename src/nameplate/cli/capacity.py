@@ -36,7 +36,7 @@ from nameplate.cli.options import (
     help="Go on with an interrupted study.",
 )
 @server_options
-@sampling_options
+@sampling_options()
 @contract_options
 @protocol_options
 @evidence_options

@@ -55,12 +55,12 @@ def server_options(command: F) -> F:
     )(command)
 
 
-def sampling_options(command: F) -> F:
-    """Add how the model is asked to generate."""
+def sampling_options(temperature: str = "0") -> Callable[[F], F]:
+    """Add how the model is asked to generate, with this default of the temperature."""
     return _all(
         click.option(
             "--temperature",
-            default="0",
+            default=temperature,
             show_default=True,
             help="Sampling temperature, or none to not send it.",
         ),
@@ -72,7 +72,7 @@ def sampling_options(command: F) -> F:
             help="Send a seed with each request, a function of its prompt.  [default: unless temperature is 0]",
         ),
         click.option("--natural-stops", is_flag=True, help="Let answers stop by themselves: no ignore_eos."),
-    )(command)
+    )
 
 
 def contract_options(command: F) -> F:

@@ -13,7 +13,7 @@ from nameplate.cli.options import sampling_options, server_options
 @click.command("probe")
 @click.argument("target")
 @server_options
-@sampling_options
+@sampling_options()
 @click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to standard output.")
 def command(target: str, **options: Any) -> int:
     """Send TARGET a handful of tiny requests and say what was found, what works and what is missing."""

@@ -62,7 +62,7 @@ def run_single(
     contract = read_contract(address, options, [options["shape"]], options["slos"], rules)
     require_descriptors(concurrency, options["workers"])
     directory = options["out"] or default_directory("trial")
-    with _conditions(address, options, arguments, contract, expected_trials=1) as (conditions, target):
+    with conditions_of(address, options, arguments, contract, expected_trials=1) as (conditions, target):
         archive = StudyArchive.create(directory)
         prepared = prepare(conditions, structs.replace(contract, target=target), archive)
         warned = level_warning(prepared.site, concurrency)
@@ -116,7 +116,7 @@ def run_capacity(
     expectations = read_expectations(options["expect"], contract.shapes)
     require_descriptors(rules.min_concurrency, options["workers"])
     directory = options["out"] or default_directory("capacity")
-    with _conditions(address, options, arguments, contract) as (conditions, target):
+    with conditions_of(address, options, arguments, contract) as (conditions, target):
         archive = StudyArchive.create(directory)
         prepared = prepare(conditions, structs.replace(contract, target=target), archive)
         return conduct(prepared, expectations=expectations), directory
@@ -151,13 +151,13 @@ def _resume(text: str | None, options: dict[str, Any], arguments: tuple[str, ...
         )
     left = archive.reopen()
     expectations = read_expectations(options["expect"], contract.shapes)
-    with _conditions(address, options, arguments, contract) as (conditions, _target):
+    with conditions_of(address, options, arguments, contract) as (conditions, _target):
         prepared = prepare_again(conditions, archive)
         return conduct(prepared, expectations=expectations, left=left), archive.directory
 
 
 @contextmanager
-def _conditions(
+def conditions_of(
     address: Address,
     options: Options,
     arguments: tuple[str, ...],

@@ -29,7 +29,7 @@ from nameplate.contract.rules import Rules
     "--slo", "slos", multiple=True, metavar="SLO", help='Judge by it: "ttft p95 < 10s". May repeat.'
 )
 @server_options
-@sampling_options
+@sampling_options()
 @contract_options
 @evidence_options
 def command(target: str, **options: Any) -> int:

@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 from nameplate.client.order import Finished, LoadOrder, Progress
 from nameplate.contract.errors import CallerError, ClientError, NameplateError, ServerError
 
-Command = Literal["stop", "cancel"]
+Command = Literal["stop", "cancel", "release"]
 Steer = Callable[[Progress], Command | None]
 
 # After `cancel` a load only has to write what it holds; a disk may take its time over that.

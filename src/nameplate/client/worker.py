@@ -1,9 +1,9 @@
 """A load process: reads its order from standard input, obeys the pipe, reports on standard output.
 
-Standard input carries the order as one JSON line, then commands, one a line: `stop` (start nothing more) and `cancel`
-(end what is in flight). When the pipe closes, the parent is gone: the load is cancelled and what it recorded is
-written. The terminal's interrupt, and whatever else ends a whole
-process group politely, is the parent's business and is ignored here.
+Standard input carries the order as one JSON line, then commands, one a line: `stop` (start nothing more), `cancel` (end
+what is in flight) and `release` (let the arrival beside held streams start). When the pipe closes, the parent is gone:
+the load is cancelled and what it recorded is written. The terminal's interrupt, and whatever else ends a whole process
+group politely, is the parent's business and is ignored here.
 """
 
 from __future__ import annotations
@@ -109,6 +109,8 @@ class Worker:
                 self._load.stop()
             elif line == b"cancel":
                 self._loop.cancel()
+            elif line == b"release":
+                self._load.release(time.monotonic_ns())
 
     def _report(self, now_ns: int, last: bool = False) -> None:
         self._unreported += self._encode(self._load.take_progress(now_ns)) + b"\n"

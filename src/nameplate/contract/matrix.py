@@ -15,6 +15,11 @@ DEFAULT_CONCURRENCIES = (1, 2, 4, 8, 16, 32, 64, 128)
 # Between the longest prompt of the matrix and the server's limit, beside the output: the template, and lengths that
 # are off by up to 0.5%.
 LIMIT_MARGIN_TOKENS = 1024
+# Prompts are composed to within two tokens; a prompt at the limit leaves room for that and for one token of answer.
+LIMIT_SLACK_TOKENS = 16
+BURST_REQUESTS_PER_STREAM = 5
+# Even prompts that share everything end in a tail of their own, so that each is a request of its own.
+LEAST_UNIQUE_TOKENS = 64
 # How long a ramp may take beyond the prefill that it must do: others' decoding slows it, and a server has pauses.
 READY_MARGIN_FACTOR = 1.5
 READY_MARGIN_NS = 30 * 10**9
@@ -52,8 +57,8 @@ class Matrix(Struct, frozen=True, kw_only=True):
     """Fix what a speed study measures; lengths in tokens, times in nanoseconds.
 
     `decode_contexts` by `concurrencies` are the cells, each with a fixed window of `window_ns` after readiness, or
-    a count of `requests`. `unique_percent` of each prompt is its own; the rest is a prefix that all share. `burst`
-    is how many requests a level of the burst phase sends for each of its streams, None for no such phase.
+    a count of `requests`. `unique_percent` of each prompt is its own; the rest is a prefix that all share. With
+    `burst` each level is also sent as one wave of `burst_requests`, five for each stream by default.
     `ready_timeout_ns` of None derives each cell's deadline from the measured prefill. `time_budget_s` trims the plan.
     """
 
@@ -69,7 +74,8 @@ class Matrix(Struct, frozen=True, kw_only=True):
     loop_limit: float = 0.05
     prefill: PrefillRule = PrefillRule()
     requests: int | None = None
-    burst: int | None = None
+    burst: bool = False
+    burst_requests: int | None = None
     mixed: MixedRule | None = None
     time_budget_s: float | None = None
     profile: str = "custom"
@@ -82,7 +88,8 @@ class Matrix(Struct, frozen=True, kw_only=True):
 
     def shared_tokens(self, context_tokens: int) -> int:
         """Return how many tokens of a prompt of this length all prompts share."""
-        return round(context_tokens * (100.0 - self.unique_percent) / 100.0)
+        shared = round(context_tokens * (100.0 - self.unique_percent) / 100.0)
+        return max(0, min(shared, context_tokens - LEAST_UNIQUE_TOKENS))
 
 
 class CellPlan(Struct, frozen=True, order=True):
@@ -95,15 +102,34 @@ class CellPlan(Struct, frozen=True, order=True):
     @property
     def name(self) -> str:
         """Return the cell's name, usable as a directory's name and unique in a study."""
-        return f"{self.kind}.{label(self.context_tokens)}.c{self.concurrency}"
+        return f"{self.kind}.{exact_label(self.context_tokens)}.c{self.concurrency}"
 
     def __str__(self) -> str:
         return f"{self.kind} {label(self.context_tokens)} x {self.concurrency}"
 
 
-def label(tokens: int) -> str:
-    """Write a context as its column is labelled: 8K for 8,192, the plain number where it is no multiple of 1,024."""
+def exact_label(tokens: int) -> str:
+    """Write a length so that no two are written alike: 8K for 8,192, else the plain number."""
     return f"{tokens // KI}K" if tokens and tokens % KI == 0 else str(tokens)
+
+
+def label(tokens: int) -> str:
+    """Write a context as its row is labelled; the one just below the server's limit is labelled as the limit."""
+    near = tokens + LIMIT_SLACK_TOKENS
+    return exact_label(near) if near % KI == 0 else exact_label(tokens)
+
+
+def limit_context(limit_tokens: int) -> int:
+    """Return the longest prompt that a server takes with an answer of one token, sure to be within its limit."""
+    return limit_tokens - LIMIT_SLACK_TOKENS
+
+
+def burst_of(matrix: Matrix, concurrency: int) -> int:
+    """Return how many requests a level of the burst phase sends."""
+    asked = (
+        BURST_REQUESTS_PER_STREAM * concurrency if matrix.burst_requests is None else matrix.burst_requests
+    )
+    return max(concurrency, asked)
 
 
 def longest_context(limit_tokens: int, output_tokens: int) -> int:
@@ -132,7 +158,7 @@ def planned_cells(matrix: Matrix) -> tuple[CellPlan, ...]:
     cells = [CellPlan("prefill", context, 1) for context in sorted(set(matrix.prefill_contexts))]
     grid = telling_order(matrix.decode_contexts, matrix.concurrencies)
     cells += [CellPlan("decode", context, concurrency) for context, concurrency in grid]
-    if matrix.burst is not None:
+    if matrix.burst:
         cells += [CellPlan("burst", context, concurrency) for context, concurrency in grid]
     if matrix.mixed is not None:
         cells.append(CellPlan("mixed", matrix.mixed.arrival_tokens, matrix.mixed.streams))

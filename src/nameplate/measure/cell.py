@@ -190,6 +190,14 @@ def warmth_of(rows: Sequence[RequestRow]) -> Warmth:
     return "warm" if warm == len(known) else "partly warm" if warm else "cold"
 
 
+def warmth_from(cached: PromptRange | None, prompts: PromptRange | None) -> Warmth:
+    """Say the same from the ranges of cached and prompt tokens."""
+    if cached is None or prompts is None or not prompts.high:
+        return "unknown"
+    low, high = cached.low / prompts.high > WARM_SHARE, cached.high / prompts.high > WARM_SHARE
+    return "warm" if low else "partly warm" if high else "cold"
+
+
 class _Part(Struct, frozen=True):
     """Hold the part of one request that lies within the window."""
 

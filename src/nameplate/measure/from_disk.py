@@ -20,6 +20,7 @@ from nameplate.evidence.reader import TrialReader
 from nameplate.evidence.records import Kind, Record
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
+from nameplate.hosts.sample import GpuSample, read_samples
 from nameplate.measure.held import held_of
 from nameplate.measure.rebuild import PromptFacts, rebuild
 from nameplate.measure.trial_evidence import TrialEvidence
@@ -59,8 +60,9 @@ def load_evidence(directory: Path) -> TrialEvidence:
             rows[rebuilt.row.index] = rebuilt.row
             timelines[rebuilt.row.index] = rebuilt.timeline
     samples = reader.lines(layout.SERVER, ServerSample)
+    gpus = read_gpu_samples(reader)
     held = [rows[index] for index in sorted(rows)], [timelines[index] for index in sorted(timelines)]
-    return evidence_of(header, journal, samples, *held, reads.totals, reader.torn)
+    return evidence_of(header, journal, samples, *held, reads.totals, reader.torn, gpus)
 
 
 class ReadTotals(Struct):
@@ -83,6 +85,7 @@ def evidence_of(
     timelines: Sequence[Timeline],
     reads: ReadTotals,
     damage: Iterable[str],
+    gpu_samples: Sequence[GpuSample] = (),
 ) -> TrialEvidence:
     """Put a trial's evidence together from what its files hold; rows and timelines by index."""
     return TrialEvidence(
@@ -103,11 +106,18 @@ def evidence_of(
         template_floor_tokens=header.template_floor_tokens,
         shared_prefix_tokens=header.prompt_length.prefix_tokens,
         held=held_of(journal),
+        gpu_samples=gpu_samples,
         damage=tuple(dict.fromkeys(damage)),
         interrupted=any(entry.what == INTERRUPTED for entry in journal),
         started_ns=_moment(journal, STARTED, header.started.monotonic_ns),
         ended_ns=_moment(journal, ENDED, reads.last_ns or header.started.monotonic_ns),
     )
+
+
+def read_gpu_samples(reader: TrialReader) -> list[GpuSample]:
+    """Read what was sampled of the server's GPUs; empty where nothing was."""
+    path = reader.path(layout.GPU)
+    return read_samples(path)[0] if path.exists() else []
 
 
 def read_prompts(

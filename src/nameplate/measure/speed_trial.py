@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from nameplate.hosts.summary import GpuSummary, summarise
 from nameplate.measure.cell import Cell, measure_cell
 from nameplate.measure.cell_facts import cell_facts, cell_notes, counted_facts
 from nameplate.measure.measurement import Measurement
 from nameplate.measure.mixed import Mixed, arrival_of, measure_mixed
 from nameplate.measure.prefill import Prefill, measure_prefill
 from nameplate.measure.trial_evidence import TrialEvidence
+from nameplate.measure.windows import Window
 from nameplate.verdict.cell import CellStatus, CellVerdict, judge_cell
 from nameplate.verdict.gate import GateResult
 from nameplate.verdict.trial import TrialStatus, TrialVerdict
@@ -22,13 +24,15 @@ ROLES = ("warmup", "prefill", "decode", "burst", "mixed")
 class SpeedTrial(Struct, frozen=True, kw_only=True):
     """Hold one cell's verdict and its numbers: `cell` of held streams, `prefill`, `mixed`; null where it has none.
 
-    A burst and a count of requests have the numbers of every counted trial (`measurement`) and none here.
+    A burst and a count of requests have the numbers of every counted trial (`measurement`) and none here. `gpu` is of
+    the server's host over the window, where it was watched.
     """
 
     verdict: CellVerdict
     cell: Cell | None = None
     prefill: Prefill | None = None
     mixed: Mixed | None = None
+    gpu: GpuSummary | None = None
 
     @property
     def trial_verdict(self) -> TrialVerdict:
@@ -50,7 +54,7 @@ def measure_speed(
     if plan.hold is None:
         prefill = measure_prefill(evidence, measurement.server) if plan.until is not None else None
         verdict = judge_cell(counted_facts(evidence, gates, prefill))
-        return SpeedTrial(verdict=verdict, prefill=prefill)
+        return SpeedTrial(verdict=verdict, prefill=prefill, gpu=_gpu(evidence, measurement.whole_run))
     cell = measure_cell(evidence, evidence.held)
     verdict = judge_cell(cell_facts(evidence, cell, evidence.held, gates))
     mixed = None
@@ -58,7 +62,14 @@ def measure_speed(
         mixed = measure_mixed(evidence, evidence.held)
         verdict = _with_arrival(evidence, mixed, verdict)
     notes = cell_notes(cell, gates)
-    return SpeedTrial(verdict=CellVerdict(verdict.status, verdict.reason, notes), cell=cell, mixed=mixed)
+    judged = CellVerdict(verdict.status, verdict.reason, notes)
+    return SpeedTrial(verdict=judged, cell=cell, mixed=mixed, gpu=_gpu(evidence, cell.window))
+
+
+def _gpu(evidence: TrialEvidence, window: Window | None) -> GpuSummary | None:
+    if window is None or not evidence.gpu_samples:
+        return None
+    return summarise(evidence.gpu_samples, window.begin_ns, window.end_ns, "server")
 
 
 def _with_arrival(evidence: TrialEvidence, mixed: Mixed, verdict: CellVerdict) -> CellVerdict:

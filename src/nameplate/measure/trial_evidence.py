@@ -13,6 +13,7 @@ from nameplate.engines.state import ServerSample
 from nameplate.evidence.header import Clock
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
+from nameplate.hosts.sample import GpuSample
 from nameplate.measure.held import Held
 
 
@@ -23,8 +24,9 @@ class TrialEvidence(Struct, frozen=True, kw_only=True):
     `user_stamped_reads` counts those without a kernel stamp. `idle_before` and `idle_after` are the
     server's counters while it was idle, before the warm-up and after the drain; None where that was not seen.
     `busy_before` counts the requests that the server held when the wait for it to become idle was given up: not ours.
-    `held` says how a hold of streams went. `damage` are sentences about torn or missing evidence. `interrupted` says
-    that a person or a lost server ended it. Times are the trial's own monotonic nanoseconds.
+    `held` says how a hold of streams went, `gpu_samples` are of the server's host. `damage` are sentences about torn or
+    missing evidence. `interrupted` says that a person or a lost server ended it. Times are the trial's own monotonic
+    nanoseconds.
     """
 
     contract: Contract
@@ -44,6 +46,7 @@ class TrialEvidence(Struct, frozen=True, kw_only=True):
     template_floor_tokens: int | None = None
     shared_prefix_tokens: int | None = None
     held: Held | None = None
+    gpu_samples: Sequence[GpuSample] = ()
     damage: tuple[str, ...] = ()
     interrupted: bool = False
     started_ns: int

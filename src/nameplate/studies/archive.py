@@ -94,7 +94,7 @@ class StudyArchive:
 
     def seal(self) -> str:
         """Write the study's manifest and return its SHA-256."""
-        names = [CONTRACT, layout.JOURNAL, STUDY]
+        names = [CONTRACT, layout.JOURNAL, STUDY, layout.RESULT]
         names += [
             str(path.relative_to(self.directory))
             for path in sorted((self.directory / TRIALS).glob(f"*/{layout.MANIFEST}"))

@@ -1,4 +1,7 @@
-"""Conducting a capacity study: survey, freeze the contract, run the generator, record, seal, rate."""
+"""Conducting a capacity study: survey, freeze the contract, run the generator, record, seal, rate.
+
+`surveyed`, `corpus_of` and `setup_of` are what every study begins with.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +62,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
     workers: int = 1
     new_connections: bool = False
     raise_scheduling: bool = True
+    watch_gpus: bool = False
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -84,18 +88,25 @@ def prepare(conditions: Conditions, wanted: Contract, archive: StudyArchive) -> 
     """Survey the server, refuse what cannot be measured, and freeze the contract; all before any load."""
     journal = archive.journal()
     try:
-        site = _survey(conditions, wanted.target, wanted, wanted.nonce, journal)
+        site = surveyed(conditions, wanted.target, wanted, wanted.nonce, journal)
         contract = structs.replace(wanted, target=site.target)
         for shape in contract.shapes:
             require_context(site.report.identity, shape)
-        corpora = {shape: _corpus(conditions, site, contract, shape, journal) for shape in contract.shapes}
+        corpora = {shape: corpus_of(conditions, site, contract, shape, journal) for shape in contract.shapes}
     except NameplateError:
         # Nothing was measured: an empty directory would only stand in the way of the next try.
         journal.close()
         archive.discard()
         raise
     archive.write_contract(contract)
-    return _prepared(conditions, archive, journal, site, contract, corpora)
+    return Prepared(
+        archive=archive,
+        journal=journal,
+        site=site,
+        contract=contract,
+        setup=setup_of(conditions, site, contract),
+        corpora=corpora,
+    )
 
 
 def prepare_again(conditions: Conditions, archive: StudyArchive) -> Prepared:
@@ -104,7 +115,7 @@ def prepare_again(conditions: Conditions, archive: StudyArchive) -> Prepared:
     journal = archive.journal()
     # The probe's prompts are a function of its nonce: a new one keeps them apart from the first probe's.
     nonce = f"{contract.nonce}.again{journal.size()}"
-    site = _survey(conditions, contract.target, contract, nonce, journal)
+    site = surveyed(conditions, contract.target, contract, nonce, journal)
     if site.target != contract.target:
         raise CallerError(
             "The server no longer takes the requests of this study's contract.",
@@ -119,8 +130,15 @@ def prepare_again(conditions: Conditions, archive: StudyArchive) -> Prepared:
             corpora[shape] = Composed(contract.nonce, length, shape.output_tokens)
         else:
             taken = archive.prompts_written()
-            corpora[shape] = _corpus(conditions, site, contract, shape, journal, nonce, taken)
-    return _prepared(conditions, archive, journal, site, contract, corpora)
+            corpora[shape] = corpus_of(conditions, site, contract, shape, journal, nonce, taken)
+    return Prepared(
+        archive=archive,
+        journal=journal,
+        site=site,
+        contract=contract,
+        setup=setup_of(conditions, site, contract),
+        corpora=corpora,
+    )
 
 
 def conduct(
@@ -188,7 +206,10 @@ def _identity(results: list[TrialResult], site: Site) -> Identity:
     return results[-1].identity_before if results else site.report.identity
 
 
-def _survey(conditions: Conditions, target: Target, contract: Contract, nonce: str, journal: Journal) -> Site:
+def surveyed(
+    conditions: Conditions, target: Target, contract: Contract, nonce: str, journal: Journal
+) -> Site:
+    """Detect and probe the server, and refuse what cannot be measured under this contract."""
     clock = conditions.ground.clock
 
     def note(what: str, **detail: object) -> None:
@@ -211,7 +232,7 @@ def _survey(conditions: Conditions, target: Target, contract: Contract, nonce: s
     return site
 
 
-def _corpus(
+def corpus_of(
     conditions: Conditions,
     site: Site,
     contract: Contract,
@@ -219,13 +240,17 @@ def _corpus(
     journal: Journal,
     calibration_nonce: str | None = None,
     rows_taken: int = 0,
+    shared_tokens: int = 0,
 ) -> Corpus:
-    clock = conditions.ground.clock
+    """Find how prompts of a shape are made; `shared_tokens` of them are a prefix beside the contract's own."""
+    clock, cache = conditions.ground.clock, contract.cache
+    if shared_tokens:
+        cache = structs.replace(cache, shared_prefix_tokens=shared_tokens)
     conditions.watch.tell(f"calibrating prompts of {shape.input_tokens} tokens")
     return build_corpus(
         site,
         shape,
-        contract.cache,
+        cache,
         contract.nonce,
         lambda what, **detail: journal.note(clock.now_ns(), what, **detail),
         tokenizer=conditions.tokenizer,
@@ -235,15 +260,9 @@ def _corpus(
     )
 
 
-def _prepared(
-    conditions: Conditions,
-    archive: StudyArchive,
-    journal: Journal,
-    site: Site,
-    contract: Contract,
-    corpora: Mapping[Shape, Corpus],
-) -> Prepared:
-    setup = TrialSetup(
+def setup_of(conditions: Conditions, site: Site, contract: Contract) -> TrialSetup:
+    """Put together what all trials of a study have in common."""
+    return TrialSetup(
         site=site,
         contract=contract,
         credentials=conditions.credentials,
@@ -255,9 +274,7 @@ def _prepared(
         workers=conditions.workers,
         new_connections=conditions.new_connections,
         raise_scheduling=conditions.raise_scheduling,
-    )
-    return Prepared(
-        archive=archive, journal=journal, site=site, contract=contract, setup=setup, corpora=corpora
+        watch_gpus=conditions.watch_gpus,
     )
 
 

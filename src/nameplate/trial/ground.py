@@ -19,6 +19,8 @@ from nameplate.evidence.header import Clock as ClockKind
 from nameplate.sim.app import App
 from nameplate.sim.virtual import VirtualLoad, World
 
+SECOND_NS = 1_000_000_000
+
 
 class Ground(Protocol):
     """Supply time, a way to ask the server, and a way to carry out a load."""
@@ -36,8 +38,10 @@ class Ground(Protocol):
         """Carry out a load; its evidence is in the order's directory when this returns or raises."""
         ...
 
-    def watching(self, adapter: Adapter, path: Path) -> AbstractContextManager[None]:
-        """Append the server's state to `path` once a second while the context lasts."""
+    def watching(
+        self, adapter: Adapter, path: Path, interval_ns: int = SECOND_NS
+    ) -> AbstractContextManager[None]:
+        """Append the server's state to `path` each interval while the context lasts."""
         ...
 
 
@@ -55,11 +59,11 @@ class LiveGround:
         return process.carry(order, steer)
 
     @contextmanager
-    def watching(self, adapter: Adapter, path: Path) -> Iterator[None]:
+    def watching(self, adapter: Adapter, path: Path, interval_ns: int = SECOND_NS) -> Iterator[None]:
         if adapter.metrics_path is None:
             yield
             return
-        watcher = Watcher(adapter, self._credentials, path)
+        watcher = Watcher(adapter, self._credentials, path, interval_ns / SECOND_NS)
         watcher.start()
         try:
             yield
@@ -80,6 +84,8 @@ class VirtualGround:
     def carry(self, order: LoadOrder, steer: Steer) -> Finished:
         return VirtualLoad(self._world, order, steer).run()
 
-    def watching(self, adapter: Adapter, path: Path) -> AbstractContextManager[None]:
+    def watching(
+        self, adapter: Adapter, path: Path, interval_ns: int = SECOND_NS
+    ) -> AbstractContextManager[None]:
         del adapter
-        return self._world.sampling(path)
+        return self._world.sampling(path, interval_ns)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from nameplate import __version__
 from nameplate.client.order import LoadOrder, Progress
 from nameplate.contract.contract import Contract
+from nameplate.contract.deadlines import Deadlines
 from nameplate.contract.errors import ClientError, Interrupted, NameplateError, ServerError
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.target import Credentials
@@ -26,10 +28,15 @@ from nameplate.evidence.journal import Journal
 from nameplate.evidence.merge import merge_workers
 from nameplate.evidence.writer import RESERVE_BYTES
 from nameplate.measure import from_disk
+from nameplate.measure.held import HELD
+from nameplate.measure.readiness import EXTRA_PATIENCE
 from nameplate.measure.result import TrialResult, encode, evaluate
 from nameplate.schedule.stage import stages_of
 from nameplate.trial.corpus import Corpus, warm_prefix, write_prompts
+from nameplate.trial.ground import SECOND_NS
+from nameplate.trial.holding import HoldSteering, SampleTail, Show
 from nameplate.trial.interruption import Interruption
+from nameplate.trial.prefilling import PrefillSteering
 from nameplate.trial.site import Site
 from nameplate.trial.steering import Steering
 
@@ -37,6 +44,10 @@ IDLE_LIMIT_NS = 120 * 10**9
 # A server that recovers from a load may miss one health check.
 LOST_TRIES = 5
 LOST_INTERVAL_NS = 10**9
+# The readiness gate needs several looks within its stable time, and a window many for shares of a few percent.
+HOLD_SCRAPE_NS = 500_000_000
+# Engines that notice a closed connection do so within a step or two.
+ABORT_AFTER_NS = 3 * 10**9
 
 
 class Watch(Protocol):
@@ -60,9 +71,13 @@ class Watch(Protocol):
         """Take a load's report, with the measured TTFTs so far by index."""
         ...
 
+    def estimate(self, left_s: float, done: int, of: int, note: str) -> None:
+        """Take how long the study still takes, which of its steps are done, and a sentence about it or nothing."""
+        ...
+
 
 class TrialSetup(Struct, frozen=True, kw_only=True):
-    """Hold what all trials of a study have in common."""
+    """Hold what all trials of a study have in common; with `watch_gpus` this machine's GPUs are the server's."""
 
     site: Site
     contract: Contract
@@ -75,17 +90,22 @@ class TrialSetup(Struct, frozen=True, kw_only=True):
     workers: int = 1
     new_connections: bool = False
     raise_scheduling: bool = True
+    watch_gpus: bool = False
 
 
-def run_trial(setup: TrialSetup, plan: TrialPlan, corpus: Corpus, directory: Path) -> TrialResult:
+def run_trial(
+    setup: TrialSetup, plan: TrialPlan, corpus: Corpus, directory: Path, arrival: Corpus | None = None
+) -> TrialResult:
     """Run one trial, seal it in `directory`, and return its result.
+
+    `arrival` supplies the prompt of a request that arrives beside held streams.
 
     Raises ServerError where the server was lost and ClientError where this machine failed; what was recorded until
     then is on disk, without a result.
     """
     directory.mkdir(parents=True)
     journal = Journal(directory / layout.JOURNAL)
-    trial = _Trial(setup, plan, corpus, directory, journal)
+    trial = _Trial(setup, plan, corpus, directory, journal, arrival)
     try:
         trial.prepare()
         trial.load()
@@ -141,10 +161,45 @@ def require_space(directory: Path) -> None:
         )
 
 
+@contextmanager
+def _watching_gpus(path: Path, wanted: bool) -> Iterator[None]:
+    """Sample this machine's GPUs, which are the server's, once a second while the context lasts."""
+    if not wanted:
+        yield
+        return
+    from nameplate.hosts.watch import GpuWatcher
+
+    watcher = GpuWatcher(path)
+    watcher.start()
+    try:
+        yield
+    finally:
+        watcher.stop()
+
+
+def _deadlines(contract: Contract, plan: TrialPlan) -> Deadlines:
+    """Return the deadlines of a load: a stream that waits for its turn in a ramp is the readiness gate's business."""
+    if plan.hold is None:
+        return contract.deadlines
+    patience_ns = plan.hold.ready_ns + plan.hold.window_ns
+    if plan.hold.arrival is not None:
+        patience_ns += plan.hold.arrival.deadline_ns
+    first_output_ns = max(contract.deadlines.first_output_ns, patience_ns)
+    total_ns = max(contract.deadlines.total_ns, first_output_ns)
+    return structs.replace(contract.deadlines, first_output_ns=first_output_ns, total_ns=total_ns)
+
+
 class _Trial:
     def __init__(
-        self, setup: TrialSetup, plan: TrialPlan, corpus: Corpus, directory: Path, journal: Journal
+        self,
+        setup: TrialSetup,
+        plan: TrialPlan,
+        corpus: Corpus,
+        directory: Path,
+        journal: Journal,
+        arrival: Corpus | None = None,
     ) -> None:
+        self._arrival = arrival
         self.setup = setup
         self._plan = plan
         self._corpus = corpus
@@ -176,7 +231,9 @@ class _Trial:
         identity = site.identity()
         self._note_idle("before")
         self._step("writing prompts")
-        self._asks = write_prompts(self.directory / layout.PROMPTS, setup.contract, plan, self._corpus)
+        self._asks = write_prompts(
+            self.directory / layout.PROMPTS, setup.contract, plan, self._corpus, self._arrival
+        )
         header = TrialHeader(
             contract=setup.contract,
             plan=plan,
@@ -201,7 +258,7 @@ class _Trial:
         order = LoadOrder(
             target=setup.contract.target,
             credentials=setup.credentials,
-            deadlines=setup.contract.deadlines,
+            deadlines=_deadlines(setup.contract, plan),
             stages=stages_of(plan),
             asks=self._asks,
             directory=str(self.directory),
@@ -215,10 +272,12 @@ class _Trial:
         def show(progress: Progress, ttfts_ns: Mapping[int, int]) -> None:
             setup.watch.progress(plan, progress, ttfts_ns, self.directory)
 
-        steering = Steering(setup.contract, plan, setup.interruption, show)
+        steering = self._steering(show)
         self._step("load")
+        interval_ns = HOLD_SCRAPE_NS if plan.hold is not None else SECOND_NS
         with (
-            site.ground.watching(site.adapter, self.directory / layout.SERVER),
+            site.ground.watching(site.adapter, self.directory / layout.SERVER, interval_ns),
+            _watching_gpus(self.directory / layout.GPU, setup.watch_gpus),
             setup.interruption.loading(),
         ):
             finished = site.ground.carry(order, steering)
@@ -233,15 +292,38 @@ class _Trial:
                 hint="Free disk space, or keep less with --raw sample:N, --no-raw or --no-prompts.",
             )
 
+    def _steering(self, show: Show) -> Steering | HoldSteering | PrefillSteering:
+        setup, plan = self.setup, self._plan
+        if plan.until is not None:
+            return PrefillSteering(plan, setup.interruption, show)
+        if plan.hold is None:
+            return Steering(setup.contract, plan, setup.interruption, show)
+        state = self._site.adapter.state()
+        return HoldSteering(
+            plan,
+            setup.interruption,
+            SampleTail(self.directory / layout.SERVER, 2 * EXTRA_PATIENCE * plan.hold.stable_ns),
+            lambda held: self.note(HELD, **msgspec.to_builtins(held)),
+            show,
+            server_tells=state.error is None and state.running is not None,
+        )
+
     def drain(self) -> None:
         """Wait until the server is idle again, and read its counters and identity once more."""
         self._step("waiting for the server to drain")
+        if self._plan.cut:
+            self._abort_what_goes_on()
         idle = wait_idle(self._site.adapter, limit_ns=IDLE_LIMIT_NS)
         self.note("drained", **msgspec.to_builtins(idle))
         self._require_server()
         self._note_idle("after")
         self.note(from_disk.IDENTITY, **from_disk.identity_detail("after", self._site.identity()))
         self.note(from_disk.ENDED)
+
+    def _abort_what_goes_on(self) -> None:
+        """Have an engine stop what it still generates for connections that we closed, where it can be told to."""
+        if wait_idle(self._site.adapter, limit_ns=ABORT_AFTER_NS).status == "busy":
+            self.note("abort", **msgspec.to_builtins(self._site.adapter.abort_all()))
 
     def _require_server(self) -> None:
         """Raise ServerError where the server is gone after the load: what failed then is no verdict on its capacity."""
@@ -270,7 +352,7 @@ class _Trial:
             )
 
     def _warm(self) -> None:
-        if self.setup.contract.cache.cold:
+        if not self._corpus.prefix:
             return
         self._step("warming the shared prefix")
         answer = warm_prefix(self._site.ground.transport, self.setup.contract, self._plan, self._corpus)

@@ -15,7 +15,7 @@ from nameplate.evidence.journal import JournalEntry
 from nameplate.evidence.reader import TrialReader
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
-from nameplate.measure.from_disk import evidence_of, prefix_of
+from nameplate.measure.from_disk import evidence_of, prefix_of, read_gpu_samples
 from nameplate.measure.result import TrialResult, evaluate
 from nameplate.verdict.gate import Gate
 from nameplate.verify import prompts as prompt_checks
@@ -172,6 +172,7 @@ def _evaluate(
             [timelines[index] for index in sorted(timelines)],
             history.totals,
             reader.torn,
+            read_gpu_samples(reader),
         )
         return evaluate(evidence)
     except Exception as error:

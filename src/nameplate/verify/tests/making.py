@@ -55,6 +55,8 @@ class Unwatched:
 
     def progress(self, *_: object) -> None: ...
 
+    def estimate(self, *_: object) -> None: ...
+
 
 def make_trial(
     directory: Path,

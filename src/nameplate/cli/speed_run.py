@@ -1,0 +1,135 @@
+"""Running a speed study from its options."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from nameplate.cli.ground import require_descriptors
+from nameplate.cli.matrix import read_wish
+from nameplate.cli.request import (
+    Address,
+    default_directory,
+    read_address,
+    read_credentials,
+    read_deadlines,
+    read_sampling,
+)
+from nameplate.cli.study_run import conditions_of
+from nameplate.contract.cache import CachePolicy
+from nameplate.contract.contract import Contract
+from nameplate.contract.errors import CallerError
+from nameplate.measure.speed_result import SpeedResult
+from nameplate.studies.archive import StudyArchive
+from nameplate.studies.speed_conduct import (
+    Surroundings,
+    conduct_speed,
+    prepare_speed,
+    prepare_speed_again,
+)
+
+# What looks like a secret in a command line that a person pastes: the value of a key, token or password option or
+# variable, a bearer's token, and the shapes that well-known keys have.
+_SECRETS = (
+    re.compile(
+        r"(?i)((?:^|[\s\"'])-{0,2}[\w-]*(?:api[-_]?key|token|secret|password|passwd)[\w-]*[=\s]+)(\"[^\"]*\"|'[^']*'|\S+)"
+    ),
+    re.compile(r"(?i)(bearer\s+)(\S+)"),
+    re.compile(r"()\b((?:sk|hf|ghp|gho|xox[bp])[-_][A-Za-z0-9_-]{8,})"),
+    re.compile(r"(://[^/\s:@]+:)([^@\s/]+)(?=@)"),
+)
+# Options that count tokens and hold no secret.
+_COUNTS = re.compile(r"(?i)^[\s\"']*-{0,2}(?:max|min|num|kv|prefill|chunk)[\w-]*tokens?[=\s]+$|tokens[=\s]+$")
+
+
+def redacted(text: str) -> str:
+    """Return a text with what looks like a key replaced by <redacted>."""
+
+    def hide(match: re.Match[str]) -> str:
+        return match[0] if _COUNTS.search(match[1]) else match[1] + "<redacted>"
+
+    for pattern in _SECRETS:
+        text = pattern.sub(hide, text)
+    return text
+
+
+def run_speed(
+    text: str | None, options: dict[str, Any], arguments: tuple[str, ...]
+) -> tuple[SpeedResult, Path]:
+    """Run a speed study, or go on with one; return its result and directory."""
+    # Options of other studies that the shared wiring reads.
+    options = {**options, "dataset": None, "repeat_dataset": False}
+    if options["resume"] is not None:
+        return _resume(text, options, arguments)
+    if text is None:
+        raise CallerError("TARGET is missing.", hint="Give the server's URL, or sim:PRESET.")
+    address = read_address(text, options)
+    wish = read_wish(options)
+    contract = Contract(
+        target=address.target,
+        shapes=(),
+        slos=(),
+        nonce=secrets.token_hex(8),
+        sampling=read_sampling(options),
+        cache=CachePolicy(flush=options["flush"]),
+        deadlines=read_deadlines(options, ()),
+        seed=options["seed"],
+        header_names=tuple(name for name, _ in read_credentials(options).headers),
+    )
+    require_descriptors(max(wish.matrix.concurrencies), options["workers"])
+    directory = options["out"] or default_directory("speed")
+    surroundings = _surroundings(address, options)
+    with conditions_of(address, options, arguments, contract) as (conditions, target):
+        conditions = structs.replace(conditions, watch_gpus=_has_gpus(surroundings))
+        archive = StudyArchive.create(directory)
+        wanted = structs.replace(contract, target=target)
+        prepared = prepare_speed(conditions, wanted, archive, wish.settle, surroundings)
+        return conduct_speed(prepared), directory
+
+
+def _resume(
+    text: str | None, options: dict[str, Any], arguments: tuple[str, ...]
+) -> tuple[SpeedResult, Path]:
+    archive = StudyArchive.open(options["resume"])
+    contract = archive.contract()
+    if contract.speed is None:
+        raise CallerError(
+            f"{archive.directory} is no speed study.", hint="Go on with it by the command that began it."
+        )
+    stored = contract.target
+    if text is not None:
+        address = read_address(text, options)
+    elif stored.host == "sim":
+        raise CallerError("The study ran on the built-in engine.", hint="Name it again: sim:PRESET.")
+    else:
+        address = Address(stored)
+    if address.preset is None and address.target.url != stored.url:
+        raise CallerError(
+            f"The study belongs to {stored.url}, not to {address.target.url}.", hint="Begin a new study."
+        )
+    left = archive.reopen()
+    with conditions_of(address, options, arguments, contract) as (conditions, _target):
+        conditions = structs.replace(conditions, watch_gpus=_has_gpus(_surroundings(address, options)))
+        prepared = prepare_speed_again(conditions, archive)
+        return conduct_speed(prepared, left), archive.directory
+
+
+def _surroundings(address: Address, options: dict[str, Any]) -> Surroundings:
+    """Describe this machine, as the server's host or as the client's; simulated time has neither."""
+    launch, note = options["launch_command"], options["note"]
+    told = (redacted(launch) if launch else None, redacted(note) if note else None)
+    if address.virtual:
+        return Surroundings((), *told)
+    from nameplate.hosts.describe import describe, place_of
+
+    host = "127.0.0.1" if address.preset is not None else address.target.host
+    place = place_of(host, options["server_host"])
+    return Surroundings((describe(place.which, place.how),), *told)
+
+
+def _has_gpus(surroundings: Surroundings) -> bool:
+    return any(host.which == "server" and host.gpus for host in surroundings.hosts)

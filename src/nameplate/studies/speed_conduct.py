@@ -1,0 +1,220 @@
+"""Conducting a speed study: survey, freeze the matrix, run the cells, and keep the result current after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct, structs
+
+from nameplate import __version__
+from nameplate.contract.contract import Contract
+from nameplate.contract.errors import CallerError, NameplateError
+from nameplate.contract.limits import ServerLimits
+from nameplate.contract.matrix import CellPlan, Matrix, planned_cells
+from nameplate.contract.plan import TrialPlan
+from nameplate.contract.shape import Shape
+from nameplate.evidence import layout, manifest
+from nameplate.evidence.header import PromptLength
+from nameplate.evidence.journal import Journal
+from nameplate.hosts.description import HostDescription
+from nameplate.measure.result import TrialResult
+from nameplate.measure.speed_builder import About, build_speed
+from nameplate.measure.speed_result import SpeedResult, decode_speed, encode_speed
+from nameplate.studies.archive import StudyArchive
+from nameplate.studies.conduct import Conditions, corpus_of, setup_of, surveyed
+from nameplate.studies.resume import Leftover
+from nameplate.studies.runner import run
+from nameplate.studies.speed import Left, Telling, speed
+from nameplate.trial.corpus import Composed, Corpus
+from nameplate.trial.life import TrialSetup, run_trial
+from nameplate.trial.site import Site
+from nameplate.verdict.cell import CellVerdict
+
+TOOL = f"nameplate {__version__}"
+
+Choose = Callable[[ServerLimits], Matrix]
+
+
+class Surroundings(Struct, frozen=True):
+    """Hold what a person tells beside the matrix, and the hosts that were described."""
+
+    hosts: tuple[HostDescription, ...] = ()
+    launch_command: str | None = None
+    note: str | None = None
+
+
+class PreparedSpeed(Struct, frozen=True, kw_only=True):
+    """Hold a speed study that may begin: the server surveyed, its matrix frozen and written."""
+
+    archive: StudyArchive
+    journal: Journal
+    contract: Contract
+    setup: TrialSetup
+    about: About
+    corpora: Corpora
+
+
+class Corpora:
+    """Supply the prompts of each shape, calibrated when they are first needed: long ones cost a prefill to count."""
+
+    def __init__(
+        self,
+        conditions: Conditions,
+        site: Site,
+        contract: Contract,
+        journal: Journal,
+        known: dict[tuple[int, int], PromptLength] | None = None,
+        calibration_nonce: str | None = None,
+    ) -> None:
+        self._conditions = conditions
+        self._site = site
+        self._contract = contract
+        self._journal = journal
+        self._known = {} if known is None else known
+        self._nonce = calibration_nonce
+
+    def of(self, shape: Shape, shared_tokens: int = 0) -> Corpus:
+        """Return the prompts of a shape; ServerError or CallerError where their length cannot be reached."""
+        length = self._known.get((shape.input_tokens, shared_tokens))
+        if length is not None and length.words:
+            return Composed(self._contract.nonce, length, shape.output_tokens)
+        corpus = corpus_of(
+            self._conditions,
+            self._site,
+            self._contract,
+            shape,
+            self._journal,
+            self._nonce,
+            shared_tokens=shared_tokens,
+        )
+        self._known[shape.input_tokens, shared_tokens] = corpus.length
+        return corpus
+
+
+def prepare_speed(
+    conditions: Conditions,
+    wanted: Contract,
+    archive: StudyArchive,
+    choose: Choose,
+    surroundings: Surroundings,
+) -> PreparedSpeed:
+    """Survey the server, let `choose` settle the matrix by its limits, and freeze the contract; all before any load."""
+    journal = archive.journal()
+    try:
+        site = surveyed(conditions, wanted.target, wanted, wanted.nonce, journal)
+        matrix = choose(ServerLimits.of(site.report.identity))
+        contract = structs.replace(wanted, target=site.target, speed=matrix)
+        if not planned_cells(matrix):
+            raise CallerError("The matrix has no cell.", hint="Give --contexts and --concurrency.")
+    except NameplateError:
+        journal.close()
+        archive.discard()
+        raise
+    archive.write_contract(contract)
+    about = About(
+        tool=TOOL,
+        identity=site.report.identity,
+        hosts=surroundings.hosts,
+        launch_command=surroundings.launch_command,
+        note=surroundings.note,
+    )
+    return PreparedSpeed(
+        archive=archive,
+        journal=journal,
+        contract=contract,
+        setup=setup_of(conditions, site, contract),
+        about=about,
+        corpora=Corpora(conditions, site, contract, journal),
+    )
+
+
+def prepare_speed_again(conditions: Conditions, archive: StudyArchive) -> PreparedSpeed:
+    """Make an interrupted speed study ready to go on, under the matrix that it has; CallerError where it cannot."""
+    contract = archive.contract()
+    journal = archive.journal()
+    nonce = f"{contract.nonce}.again{journal.size()}"
+    site = surveyed(conditions, contract.target, contract, nonce, journal)
+    if site.target != contract.target:
+        raise CallerError(
+            "The server no longer takes the requests of this study's contract.",
+            why="Cells before and after would not be the same.",
+            hint="Begin a new study.",
+        )
+    before = read_result(archive.directory)
+    known = {
+        (header.plan.shape.input_tokens, header.plan.shared_tokens): header.prompt_length
+        for header in archive.headers()
+    }
+    about = About(
+        tool=TOOL,
+        identity=before.identity if before is not None else site.report.identity,
+        hosts=before.hosts if before is not None else (),
+        launch_command=before.launch_command if before is not None else None,
+        note=before.note if before is not None else None,
+    )
+    return PreparedSpeed(
+        archive=archive,
+        journal=journal,
+        contract=contract,
+        setup=setup_of(conditions, site, contract),
+        about=about,
+        corpora=Corpora(conditions, site, contract, journal, known, nonce),
+    )
+
+
+def read_result(directory: Path) -> SpeedResult | None:
+    """Read a speed study's result; None where there is none yet."""
+    path = directory / layout.RESULT
+    return decode_speed(path.read_bytes()) if path.exists() else None
+
+
+def conduct_speed(prepared: PreparedSpeed, left: Leftover | None = None) -> SpeedResult:
+    """Run the study to its end and return its result, which is on disk, and current after every trial.
+
+    Interruptions and a lost server end the study with a status of its own; they do not raise.
+    """
+    archive, contract, watch = prepared.archive, prepared.contract, prepared.setup.watch
+    results: list[TrialResult] = []
+    unrun: dict[CellPlan, CellVerdict] = {}
+    spoiled = left.spoiled if left else frozenset()
+
+    def record(exit_code: int | None) -> SpeedResult:
+        result = build_speed(contract, prepared.about, results, unrun, exit_code=exit_code)
+        manifest.write_durably(archive.directory / layout.RESULT, encode_speed(result))
+        return result
+
+    def finished_trial(plan: TrialPlan, result: TrialResult, replayed: bool) -> None:
+        results.append(result)
+        record(None)
+        watch.finished(plan, result, replayed)
+
+    def execute(plan: TrialPlan) -> TrialResult:
+        corpus = prepared.corpora.of(plan.shape, plan.shared_tokens)
+        arrival = plan.hold.arrival if plan.hold is not None else None
+        return run_trial(
+            prepared.setup,
+            plan,
+            corpus,
+            archive.trial(plan.key),
+            prepared.corpora.of(arrival.shape) if arrival is not None else None,
+        )
+
+    def say_left(state: Left) -> None:
+        if state.left_s is not None:
+            watch.estimate(state.left_s, state.done, state.of, "")
+
+    record(None)
+    outcome = run(
+        speed(contract, ServerLimits.of(prepared.about.identity), Telling(watch.tell, say_left), unrun),
+        execute,
+        sealed=left.sealed if left else None,
+        spoiled=spoiled,
+        on_trial=finished_trial,
+    )
+    if outcome.exit_code:
+        watch.tell(outcome.reason)
+    result = record(outcome.exit_code)
+    prepared.journal.close()
+    archive.seal()
+    return result

@@ -1,0 +1,50 @@
+"""Sampling cold prefills one after the other until their spread is small, or a bound is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from nameplate.client.order import Progress
+from nameplate.client.process import Command
+from nameplate.contract.plan import TrialPlan
+from nameplate.evidence.rows import RequestRow
+from nameplate.measure.prefill import enough, samples_of
+from nameplate.trial.interruption import Interruption
+from nameplate.wire.outcome import Outcome
+
+
+class PrefillSteering:
+    """Steer a load at concurrency one: cut it when there are enough samples, or one failed."""
+
+    def __init__(
+        self,
+        plan: TrialPlan,
+        interruption: Interruption,
+        show: Callable[[Progress, Mapping[int, int]], None],
+    ) -> None:
+        assert plan.until is not None
+        self._rule = plan.until
+        self._interruption = interruption
+        self._show = show
+        self._rows: list[RequestRow] = []
+        self._ttfts_ns: dict[int, int] = {}
+        self._began_ns: int | None = None
+        self._cancelled = False
+        self.stopped_early = False
+
+    def __call__(self, progress: Progress) -> Command | None:
+        self._rows += progress.rows
+        self._ttfts_ns.update(progress.first_outputs)
+        self._show(progress, self._ttfts_ns)
+        if self._began_ns is None:
+            self._began_ns = progress.t_ns
+        command = self._interruption.command()
+        if command is not None:
+            return command
+        if self._cancelled:
+            return None
+        failed = any(row.outcome not in (Outcome.ok, Outcome.cancelled) for row in self._rows)
+        if failed or enough(samples_of(self._rows), self._rule, progress.t_ns - self._began_ns):
+            self._cancelled = True
+            return "cancel"
+        return None
