@@ -98,3 +98,38 @@ H200 = Preset(
         context_tokens=262_144,
     ),
 )
+
+# What was published of a third (vLLM, DeepSeek-V4-Flash with drafts; the file names a graphics card, but that is the
+# client's machine): a matrix whose prompts were prefilled one after another until the deadline of 300 s passed.
+#   decode: chunks of one request alone came every 60.6 ms and held 60.57 / 22.85 = 2.65 tokens; some 55% of drafts were
+#     accepted, so 1.65 of three; p + p^2 + p^3 = 1.65 gives p = 0.73. At 8K 2, 4, 8 and 12 requests got a chunk every
+#     78.8, 107.9, 164.8 and 215.5 ms: (215.5 - 60.6) / 11 = 14.1 ms for each further request, within 5% of the others
+#   128K alone took 62.4 ms: (62.4 - 60.6) / 121,000 tokens more = 15 ns a token of KV
+#   chunks: beside a prefill they came every 4.32 s (64K x 12) and 4.43 s (128K x 8 and x 12). A prompt's first token
+#     came 17.2 s (32,374 tokens), 34.5 s (64,591) or 72.5 s (129,010) after the one before it: 7.9 chunks of 8,192 take
+#     34.1 s. By least squares of relative errors 0.517 ms a token and 0.66 ns for each token before it: 17.1, 34.8
+#     and 72.2 s
+#   KV: 1,515,055 tokens claimed; 9.7 running requests of 64,591 were 92.6% of the pool, so it holds 676,000. Ten of
+#     64K and five of 128K fit, as were seen running
+# Not published, and of no matter here: context limit (above 128K and its output), running limit, template.
+DSPARK = Preset(
+    name="dspark",
+    about="a published machine that was not ready at 64K x 12: slow prefill, and a KV claim over twice its pool",
+    model="deepseek-v4-flash-dspark",
+    template_tokens=12,
+    engine=EngineParameters(
+        scheduler="mixed",
+        chunk_tokens=8_192,
+        decode_step_ns=46_500_000,
+        decode_sequence_ns=14_100_000.0,
+        resident_token_ns=15.0,
+        prefill_token_ns=517_000.0,
+        prefill_context_ns=0.66,
+        kv_tokens=676_000,
+        kv_claim_tokens=1_515_055,
+        block_tokens=16,
+        context_tokens=163_840,
+        draft_tokens=3,
+        acceptance=0.73,
+    ),
+)

@@ -1,11 +1,11 @@
 """All machines that can be simulated, by name."""
 
-from nameplate.sim.machines import B70X4, H200
+from nameplate.sim.machines import B70X4, DSPARK, H200
 from nameplate.sim.parameters import EngineParameters
 from nameplate.sim.preset import Neighbour, Preset
 from nameplate.sim.troubles import MATRIX, TROUBLES
 
-__all__ = ["B70X4", "DEMO", "H200", "MATRIX", "PRESETS", "Neighbour", "Preset", "find_preset"]
+__all__ = ["B70X4", "DEMO", "DSPARK", "H200", "MATRIX", "PRESETS", "Neighbour", "Preset", "find_preset"]
 
 DEMO = Preset(
     name="demo",
@@ -33,7 +33,9 @@ DEMO = Preset(
     ),
 )
 
-PRESETS: dict[str, Preset] = {preset.name: preset for preset in (DEMO, B70X4, H200, MATRIX, *TROUBLES)}
+PRESETS: dict[str, Preset] = {
+    preset.name: preset for preset in (DEMO, B70X4, H200, DSPARK, MATRIX, *TROUBLES)
+}
 
 
 def find_preset(name: str) -> Preset:

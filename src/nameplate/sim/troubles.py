@@ -124,7 +124,7 @@ LOOP_SOME = structs.replace(
 LOOP_FEW = structs.replace(
     MATRIX,
     name="matrix-loop-few",
-    about="looping text in every 40th answer: few enough of 64 or more streams, too many of fewer",
+    about="looping text in every 40th answer: few enough of 32 or more streams, too many of 16",
     faults=("loop@every 40",),
 )
 

@@ -16,7 +16,7 @@ class Cell(msgspec.Struct, frozen=True):
     """Hold what a cell saw: `ready_ns` None when it never was; the rest is of the window, if there was one.
 
     `ramp` is the state when the deadline passed or the window began, `states` the window's at each second, `counters`
-    are of the whole run.
+    are of the whole run, `first_ns` when each stream's first output came, counted from the start.
     """
 
     ready_ns: int | None
@@ -92,7 +92,7 @@ def run_cell(
         if since_ns is not None and engine.now_ns - since_ns >= STABLE_NS:
             break
         if engine.now_ns - start_ns > deadline_s * SECOND_NS:
-            return Cell(None, state, engine.counters)
+            return Cell(None, state, engine.counters, first_ns=tuple(firsts.values()))
     ready_ns, tokens, states = engine.now_ns, 0, []
     for second in range(1, seconds + 1):
         while (next_ns := engine.next_ns()) is not None and next_ns <= ready_ns + second * SECOND_NS:
