@@ -62,14 +62,17 @@ def indented(body: RenderableType, by: int = 2) -> Padding:
     return Padding(body, (0, 0, 0, by))
 
 
-def facts(pairs: Sequence[tuple[str, RenderableType]], *, indent: int = 2) -> Table:
-    """Lay out labels with their values beside them, values broken at words and aligned."""
+def facts(
+    pairs: Sequence[tuple[str, RenderableType]], *, indent: int = 2, styles: Sequence[str] = ()
+) -> Table:
+    """Lay out labels with their values beside them, values broken at words and aligned; `styles` of the labels."""
     table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for label, value in pairs:
+    for at, (label, value) in enumerate(pairs):
         shown = Text(value) if isinstance(value, str) else value
-        table.add_row(Text(" " * indent + label, style="bold" if label else ""), shown)
+        style = styles[at] if styles else "bold" if label else ""
+        table.add_row(Text(" " * indent + label, style=style), shown)
     return table
 
 

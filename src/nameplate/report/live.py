@@ -41,6 +41,10 @@ class View(Protocol):
         """Take a trial that ended with its verdict; `replayed` ones were sealed by an earlier run."""
         ...
 
+    def estimate(self, left_s: float, done: int, of: int, note: str) -> None:
+        """Take a study's own estimate of the time left, in place of the rough one; `note` is said once."""
+        ...
+
 
 class LiveView:
     """Show a study on a console, stderr by default, in the way that fits it; a context manager.
@@ -83,6 +87,9 @@ class LiveView:
     def finished(self, plan: TrialPlan, result: TrialResult, replayed: bool = False) -> None:
         self._view.finished(plan, result, replayed)
 
+    def estimate(self, left_s: float, done: int, of: int, note: str) -> None:
+        self._view.estimate(left_s, done, of, note)
+
 
 class QuietView:
     """Show nothing, for `--quiet` and `--json`."""
@@ -107,4 +114,7 @@ class QuietView:
         pass
 
     def finished(self, plan: TrialPlan, result: TrialResult, replayed: bool = False) -> None:
+        pass
+
+    def estimate(self, left_s: float, done: int, of: int, note: str) -> None:
         pass

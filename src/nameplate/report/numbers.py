@@ -34,6 +34,24 @@ def duration(ns: float | None) -> str:
     return f"{ns:.0f} ns"
 
 
+def brief(ns: float | None) -> str:
+    """Write nanoseconds with three significant digits, for cells with little room: `66.0 ms`, `1.49 s`."""
+    if ns is None or math.isnan(ns) or math.isinf(ns) or ns <= 0:
+        return duration(ns)
+    for size, unit in _UNITS:
+        value = ns / size
+        if float(f"{value:.3g}") >= 1 and ns >= _FROM_NS.get(unit, 0):
+            return f"{_three_digits(value)} {unit}"
+    return duration(ns)
+
+
+def brief_rate(per_s: float | None) -> str:
+    """Write a rate for cells with little room: `9.25`, `36.9`, `162.0`, `4,790`."""
+    if per_s is None or not math.isfinite(per_s) or abs(per_s) >= 1000 or per_s == 0:
+        return rate(per_s)
+    return f"{per_s:.1f}" if abs(per_s) >= 9.995 else f"{per_s:.2f}"
+
+
 def limit(ns: float | None) -> str:
     """Write a limit as people wrote it, without zeros that nobody asked for: `250 ms`, `1.5 s`."""
     number, blank, unit = duration(ns).partition(" ")
@@ -152,6 +170,13 @@ def _four_digits(value: float) -> str:
     magnitude = abs(value)
     for bound, decimals in ((9.9995, 3), (99.995, 2), (999.95, 1)):
         if magnitude < bound:
+            return f"{value:.{decimals}f}"
+    return f"{value:,.0f}"
+
+
+def _three_digits(value: float) -> str:
+    for bound, decimals in ((9.995, 2), (99.95, 1)):
+        if value < bound:
             return f"{value:.{decimals}f}"
     return f"{value:,.0f}"
 

@@ -16,6 +16,7 @@ from nameplate.measure.result import TrialResult
 from nameplate.report import numbers
 from nameplate.report.course import Course
 from nameplate.report.harmless import Harmless
+from nameplate.report.held import HeldCourse
 from nameplate.report.progress import last_sample, say_requests, say_server, say_ttft, snapshot, ttft_slo
 from nameplate.report.safe import safe
 
@@ -37,6 +38,7 @@ class PlainView:
     ) -> None:
         self._console = console
         self._course = Course(contract, expected_trials)
+        self._held = HeldCourse()
         self._slo = ttft_slo(contract)
         self._now_ns = now_ns
         self._began_ns = self._spoke_ns = now_ns()
@@ -59,7 +61,9 @@ class PlainView:
             now = self._now_ns()
             if plan.key != self._plan:
                 self._plan, self._began_ns = plan.key, now
-                self._print(Text(self._course.counter() + self._course.title(plan)))
+                left_s = self._course.left_s(0.0, now) if self._course.estimated else None
+                left = "" if left_s is None else f" (study about {numbers.rough(left_s)} more)"
+                self._print(Text(self._course.counter() + self._course.title(plan) + left))
             self._stage, self._stage_began_ns = "", now
             # Of steps that follow at once only the first line says anything; a slow one is named.
             if now - self._spoke_ns >= _STEP_AFTER_NS:
@@ -75,8 +79,9 @@ class PlainView:
             if now - self._spoke_ns < _EVERY_NS:
                 return
             server = last_sample(directory)
-            shot = snapshot(plan, progress, ttfts_ns, self._slo, self._stage_began_ns, now, server)
-            left = f", {numbers.rough(shot.left_s)} left" if shot.left_s is not None else ""
+            held = self._held.shot(plan, progress, ttfts_ns, directory, server)
+            shot = snapshot(plan, progress, ttfts_ns, self._slo, self._stage_began_ns, now, server, held)
+            left = f", {numbers.rough(shot.left_s)} left" if shot.left_s is not None and held is None else ""
             said = [say_requests(shot) + left, say_ttft(shot, self._slo), say_server(server)]
             self._print(Text("  " + "; ".join(said)))
 
@@ -85,6 +90,11 @@ class PlainView:
             took_s = (self._now_ns() - self._began_ns) / 1e9
             self._print(self._course.line(plan, result, took_s, replayed))
             self._plan = None
+
+    def estimate(self, left_s: float, done: int, of: int, note: str) -> None:
+        with Harmless():
+            for line in self._course.estimate(left_s, done, of, note, self._now_ns()):
+                self._print(line)
 
     def _print(self, text: Text) -> None:
         self._spoke_ns = self._now_ns()

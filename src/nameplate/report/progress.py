@@ -16,6 +16,7 @@ from nameplate.contract.slo import Slo
 from nameplate.engines.state import ServerSample
 from nameplate.evidence import layout
 from nameplate.report import numbers
+from nameplate.report.held import HeldShot, say_held
 from nameplate.statistics.percentile import percentile, supported
 
 # A sample's line is below 2 KiB; the last of these bytes hold several.
@@ -25,7 +26,8 @@ _TAIL_BYTES = 16 * 1024
 class Snapshot(Struct, frozen=True, kw_only=True):
     """Hold a load as of its last report. `ended` and `total` are of the running stage, times are the view's own.
 
-    `ttft_p50_ns` and `ttft_judged_ns` are over the `ttfts` first outputs so far.
+    `ttft_p50_ns` and `ttft_judged_ns` are over the `ttfts` first outputs so far. `held` is of streams that are held;
+    of prefill samples `prompt_tokens` is the length asked, `least` how many there will be at the least.
     """
 
     stage: str
@@ -40,10 +42,21 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     ttft_judged_ns: float | None = None
     ttft_judged_supported: bool = False
     server: ServerSample | None = None
+    held: HeldShot | None = None
+    prompt_tokens: int | None = None
+    least: int | None = None
 
     @property
     def left_s(self) -> float | None:
-        """Return the time left in this stage by its rate of completions; None before the first one."""
+        """Return the time left in this stage: of a window by its end, else by the rate of completions.
+
+        None before the first one, in a ramp, and where sampling ends by what it sees.
+        """
+        if self.held is not None:
+            left_ns = self.held.left_ns if self.held.in_window else None
+            return None if left_ns is None else left_ns / 1e9
+        if self.least is not None:
+            return None
         if not self.ended or self.now_ns <= self.stage_began_ns:
             return None
         rate = self.ended / (self.now_ns - self.stage_began_ns)
@@ -64,8 +77,10 @@ def snapshot(
     stage_began_ns: int,
     now_ns: int,
     server: ServerSample | None,
+    held: HeldShot | None = None,
 ) -> Snapshot:
     """Take a load's report as it is now."""
+    sampling = plan.until if progress.stage == "measured" else None
     ordered = sorted(ttfts_ns.values())
     judged = slo.percentile if slo is not None and slo.percentile is not None else 95.0
     return Snapshot(
@@ -81,6 +96,9 @@ def snapshot(
         ttft_judged_ns=percentile(ordered, judged) if ordered else None,
         ttft_judged_supported=supported(len(ordered), judged),
         server=server,
+        held=held,
+        prompt_tokens=None if sampling is None else plan.shape.input_tokens,
+        least=None if sampling is None else sampling.least,
     )
 
 
@@ -120,6 +138,11 @@ def say_ttft(shot: Snapshot, slo: Slo | None) -> str:
     """Say the TTFT so far beside its limit."""
     if not shot.ttfts:
         return "TTFT: none yet"
+    if shot.prompt_tokens is not None and shot.ttft_p50_ns:
+        rate = numbers.rate(shot.prompt_tokens * 1e9 / shot.ttft_p50_ns, "tok/s")
+        return f"TTFT so far: p50 {numbers.duration(shot.ttft_p50_ns)}, n {shot.ttfts}: about {rate}"
+    if shot.held is not None:
+        return f"TTFT so far: p50 {numbers.duration(shot.ttft_p50_ns)}, n {shot.ttfts}"
     mark = "" if shot.ttft_judged_supported else numbers.UNSUPPORTED
     name = "p95" if slo is None else f"p{slo.percentile:g}"
     if slo is None or slo.limit_ns is None:
@@ -134,7 +157,11 @@ def say_ttft(shot: Snapshot, slo: Slo | None) -> str:
 
 
 def say_requests(shot: Snapshot) -> str:
-    """Say how many requests of the stage are done."""
+    """Say how many requests of the stage are done, or where held streams are."""
+    if shot.held is not None:
+        return say_held(shot.held)
+    if shot.least is not None:
+        return f"samples: {shot.ended:,} done, {shot.least:,} to {shot.total:,} wanted"
     if shot.stage == "ramp":
         return f"ramp: {shot.started:,} started, {shot.in_flight} in flight"
     what = "warm-up" if shot.stage == "warmup" else "requests"

@@ -19,6 +19,7 @@ from nameplate.measure.result import TrialResult
 from nameplate.report import numbers
 from nameplate.report.course import Course
 from nameplate.report.harmless import Harmless
+from nameplate.report.held import HeldCourse
 from nameplate.report.progress import (
     Snapshot,
     last_sample,
@@ -50,6 +51,7 @@ class RedrawnView:
     ) -> None:
         self._console = console
         self._course = Course(contract, expected_trials)
+        self._held = HeldCourse()
         self._slo = ttft_slo(contract)
         self._now_ns = now_ns
         self._live = Live(
@@ -99,7 +101,10 @@ class RedrawnView:
             if last is None or now - self._server_ns >= _SERVER_EVERY_NS:
                 server, self._server_ns = last_sample(directory) or server, now
             self._taken_ns, self._plan = now, plan
-            self._shot = snapshot(plan, progress, ttfts_ns, self._slo, self._stage_began_ns, now, server)
+            held = self._held.shot(plan, progress, ttfts_ns, directory, server)
+            self._shot = snapshot(
+                plan, progress, ttfts_ns, self._slo, self._stage_began_ns, now, server, held
+            )
 
     def finished(self, plan: TrialPlan, result: TrialResult, replayed: bool = False) -> None:
         with Harmless():
@@ -107,6 +112,11 @@ class RedrawnView:
             line = self._course.line(plan, result, took_s, replayed)
             self._plan = self._shot = None
             self._console.print(line, no_wrap=True, overflow="ellipsis")
+
+    def estimate(self, left_s: float, done: int, of: int, note: str) -> None:
+        with Harmless():
+            for line in self._course.estimate(left_s, done, of, note, self._now_ns()):
+                self._console.print(line)
 
     def block(self) -> RenderableType:
         """Return the lines as they are now; a fault in them shows as no lines."""
@@ -131,9 +141,9 @@ class RedrawnView:
                 Text(f"  {say_ttft(shot, self._slo)}"),
                 Text(f"  {say_server(shot.server)}"),
             ]
-            if shot.left_s is not None and shot.stage != "ramp":
+            if shot.left_s is not None and shot.stage != "ramp" and shot.held is None:
                 times.append(f"about {numbers.rough(shot.left_s)} left of its {_stage(shot.stage)}")
-        left_s = self._course.left_s(elapsed_s)
+        left_s = self._course.left_s(elapsed_s, self._now_ns())
         if left_s is not None:
             times.append(f"study about {numbers.rough(left_s)} more")
         lines.append(Text("  " + ", ".join(times), style="dim"))
@@ -145,7 +155,10 @@ class RedrawnView:
     def _bar(self, shot: Snapshot) -> RenderableType:
         said = Text(say_requests(shot), no_wrap=True, overflow="ellipsis")
         grid = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
-        grid.add_row(Text(" "), ProgressBar(total=max(1, shot.total), completed=shot.ended, width=24), said)
+        total, completed = float(max(1, shot.total)), float(shot.ended)
+        if shot.held is not None:
+            total, completed = 1.0, shot.held.share or 0.0
+        grid.add_row(Text(" "), ProgressBar(total=total, completed=completed, width=24), said)
         return grid
 
 

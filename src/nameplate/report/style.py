@@ -32,6 +32,16 @@ _STYLES = {
     "budget": "bold yellow",
     "invalid": "bold magenta",
     "interrupted": "bold magenta",
+    "valid": "green",
+    "over_capacity": "blue",
+    "over_limit": "blue",
+    "not_ready": "yellow",
+    "underfilled": "yellow",
+    "extra_traffic": "yellow",
+    "looped": "magenta",
+    "client_limited": "bold magenta",
+    "server_error": "red",
+    "skipped": "dim",
 }
 
 

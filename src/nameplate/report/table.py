@@ -68,6 +68,11 @@ class FittingTable:
             names = ", ".join(column.name for column in reversed(left_out))
             yield Text(f"(a wider terminal also shows: {names})", style="dim")
 
+    def natural_width(self, console: Console, options: ConsoleOptions) -> int:
+        """Return how wide the table is with all its columns."""
+        table = self._table(range(len(self._columns)), options.ascii_only)
+        return Measurement.get(console, options.update(width=10_000), table).maximum
+
     def _table(self, shown: Sequence[int], ascii_only: bool) -> Table:
         table = Table(
             box=_ASCII_LINES if ascii_only else _LINES,

@@ -1,0 +1,85 @@
+"""A matrix of cells that fits: contexts as rows, simultaneous requests as columns, no column left out.
+
+Cells are wide where the terminal has room, narrow where it has less; where even that does not fit, the columns are
+laid out in several blocks below each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from nameplate.report.table import Cell, Column, FittingTable
+
+
+class GridCell:
+    """Hold one cell in two forms of few lines; the separator of the wide form is the terminal's."""
+
+    def __init__(self, wide: Sequence[Text | tuple[str, str]], narrow: Sequence[Text]) -> None:
+        self._wide = tuple(wide)
+        self._narrow = tuple(narrow)
+
+    def text(self, wide: bool, ascii_only: bool) -> Text:
+        lines = (
+            [_pair(line, ascii_only) if isinstance(line, tuple) else line for line in self._wide]
+            if wide
+            else self._narrow
+        )
+        return Text("\n").join(lines)
+
+
+def _pair(pair: tuple[str, str], ascii_only: bool) -> Text:
+    return Text(f" {'|' if ascii_only else '·'} ".join(part for part in pair if part), style="dim")
+
+
+EMPTY = GridCell((Text("-", style="dim"),), (Text("-", style="dim"),))
+
+
+class Grid:
+    """Hold the heads of rows and columns and a cell for each pair that has one."""
+
+    def __init__(
+        self,
+        corner: str,
+        rows: Sequence[Text],
+        columns: Sequence[str],
+        cells: Mapping[tuple[int, int], GridCell],
+    ) -> None:
+        self._corner = corner
+        self._rows = tuple(rows)
+        self._columns = tuple(columns)
+        self._cells = dict(cells)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for at, block in enumerate(self._blocks(console, options)):
+            if at:
+                yield Text("")
+            yield block
+
+    def _blocks(self, console: Console, options: ConsoleOptions) -> list[FittingTable]:
+        count = len(self._columns)
+        for blocks in range(1, count + 1):
+            for wide in (True, False):
+                tables = [
+                    self._table(self._part(blocks, number), wide, options.ascii_only)
+                    for number in range(blocks)
+                ]
+                if all(table.natural_width(console, options) <= options.max_width for table in tables):
+                    return tables
+        return [self._table((at,), False, options.ascii_only) for at in range(count)]
+
+    def _part(self, blocks: int, number: int) -> range:
+        count = len(self._columns)
+        return range(number * count // blocks, (number + 1) * count // blocks)
+
+    def _table(self, columns: Sequence[int], wide: bool, ascii_only: bool) -> FittingTable:
+        rows: list[Sequence[Cell] | None] = []
+        for row, head in enumerate(self._rows):
+            if row:
+                rows.append(None)
+            cells = [self._cells.get((row, column), EMPTY) for column in columns]
+            rows.append((head, *(cell.text(wide, ascii_only) for cell in cells)))
+        heads = [Column(self._corner, side="left"), *(Column(self._columns[at]) for at in columns)]
+        return FittingTable(heads, rows)
