@@ -15,6 +15,7 @@ from nameplate.evidence.timeline import Timeline
 from nameplate.measure.correctness import range_of
 from nameplate.measure.held import Held
 from nameplate.measure.kv_claim import KvClaim, claim_of
+from nameplate.measure.ramp_cache import ramp_cache
 from nameplate.measure.readiness import Restarts, told
 from nameplate.measure.server_side import Gauge, delta, gauge_of
 from nameplate.measure.trial_evidence import TrialEvidence
@@ -133,7 +134,7 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
         tokens_per_chunk=tokens.tokens / events if tokens and events and not tokens.estimated else None,
         ttft=_since_sent(opening, "first_output_ns"),
         second_output=_since_sent(opening, "second_output_ns"),
-        warmth=warmth_of(opening),
+        warmth=_warmth(evidence, opening),
         prompt_tokens=range_of(row.prompt_tokens for row in opening),
         cached_tokens=range_of(row.cached_tokens for row in opening),
         completed=len(ended),
@@ -188,6 +189,17 @@ def warmth_of(rows: Sequence[RequestRow]) -> Warmth:
         return "unknown"
     warm = sum(share > WARM_SHARE for share in known)
     return "warm" if warm == len(known) else "partly warm" if warm else "cold"
+
+
+def _warmth(evidence: TrialEvidence, opening: Sequence[RequestRow]) -> Warmth:
+    """Say it by usage, else by the server's counter over the ramp; requests that were cut never came to their usage."""
+    by_usage = warmth_of(opening)
+    ramp = ramp_cache(evidence) if by_usage == "unknown" else None
+    if ramp is None or ramp.requests != len(opening):
+        return by_usage
+    prompts = [row.prompt_tokens for row in opening if row.prompt_tokens is not None]
+    mean = sum(prompts) / len(prompts) if prompts else evidence.plan.shape.input_tokens
+    return "warm" if ramp.mean > WARM_SHARE * mean else "cold"
 
 
 def warmth_from(cached: PromptRange | None, prompts: PromptRange | None) -> Warmth:

@@ -115,9 +115,6 @@ def cell_notes(cell: Cell, gates: Sequence[GateResult]) -> tuple[str, ...]:
         notes.append(f"sharing off target: {cached}")
     if cell.preemptions:
         notes.append(f"{cell.preemptions} preemptions within the window")
-    if cell.window is not None and cell.judged_streams < cell.streams:
-        short = cell.streams - cell.judged_streams
-        notes.append(f"{short} of {cell.streams} streams were too short to judge whether they loop")
     if cell.looped_streams:
         notes.append(f"{cell.looped_streams} of {cell.streams} streams looped")
     notes += _contradictions(cell)

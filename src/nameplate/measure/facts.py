@@ -10,6 +10,7 @@ from nameplate.contract.identity import compare
 from nameplate.evidence.rows import RequestRow
 from nameplate.measure.correctness import range_of
 from nameplate.measure.measurement import Measurement
+from nameplate.measure.ramp_cache import ramp_cache
 from nameplate.measure.server_side import counters_that_fell, extra_requests
 from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.schedule.stage import Requests
@@ -36,6 +37,8 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
     low, high = cached_range(prefix, evidence.template_floor_tokens, block)
     lengths = [] if contract.dataset else _prompt_lengths(measured, plan.shape.input_tokens)
     after = evidence.identity_after
+    # From idle to idle the counter also holds what streams that started again found of their own prompts.
+    ramp, counted = ramp_cache(evidence) if plan.hold is not None else None, plan.hold is None
     own, first = _own_prompts(evidence), _first_use(evidence)
     return TrialFacts(
         clock=evidence.clock,
@@ -61,8 +64,12 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         prompt_warned=lengths.count("warned"),
         prompt_wrong=lengths.count("wrong"),
         cached=range_of(row.cached_tokens for row in first),
-        cached_by_counter=measurement.server.cached_tokens,
-        counter_requests=len(rows),
+        cached_by_counter=ramp.cached_tokens
+        if ramp
+        else measurement.server.cached_tokens
+        if counted
+        else None,
+        counter_requests=ramp.requests if ramp else len(rows),
         template_floor_tokens=evidence.template_floor_tokens,
         block_size_tokens=block,
         shared_prefix_tokens=prefix,

@@ -18,6 +18,7 @@ from nameplate.measure.result import TrialResult
 from nameplate.measure.speed_result import CellRow, CellValues, SpeedResult
 from nameplate.verdict.cell import CellStatus, CellVerdict
 from nameplate.verdict.cell_plan import preemption_warning
+from nameplate.wire.loop import LEAST_CHARS
 
 NOT_RUN = CellVerdict(CellStatus.interrupted, "not run yet")
 
@@ -238,6 +239,12 @@ def _warnings(results: Sequence[TrialResult], rows: Sequence[CellRow]) -> tuple[
         )
     if windows and all(cell.tokens is not None and cell.tokens.estimated for cell in windows):
         said.append("all token rates are estimated: the server does not count tokens along with its chunks")
+    short = [cell for cell in windows if cell.judged_streams < cell.streams]
+    if short:
+        said.append(
+            f"in {len(short)} of {len(windows)} windows some outputs were too short to tell whether the model repeats "
+            f"itself: below {LEAST_CHARS:,} characters"
+        )
     kinds = {row.status for row in rows}
     if CellStatus.looped in kinds:
         said.append(

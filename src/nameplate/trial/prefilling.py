@@ -12,6 +12,8 @@ from nameplate.measure.prefill import enough, samples_of
 from nameplate.trial.interruption import Interruption
 from nameplate.wire.outcome import Outcome
 
+LET_END_NS = 2 * 10**9
+
 
 class PrefillSteering:
     """Steer a load at concurrency one: cut it when there are enough samples, or one failed."""
@@ -43,8 +45,12 @@ class PrefillSteering:
             return command
         if self._cancelled:
             return None
-        failed = any(row.outcome not in (Outcome.ok, Outcome.cancelled) for row in self._rows)
-        if failed or enough(samples_of(self._rows), self._rule, progress.t_ns - self._began_ns):
+        if any(row.outcome not in (Outcome.ok, Outcome.cancelled) for row in self._rows):
             self._cancelled = True
             return "cancel"
-        return None
+        samples = samples_of(self._rows)
+        if not enough(samples, self._rule, progress.t_ns - self._began_ns):
+            return None
+        self._cancelled = True
+        # The next one has begun meanwhile. A short one may end, and the server's counters stay comparable to ours.
+        return "stop" if samples[-1].ttft_ns <= LET_END_NS else "cancel"
