@@ -21,8 +21,13 @@ COMMANDS = {
     "verify": "Recompute every published number of a trial or study from its raw evidence.",
     "show": "Print one request of a trial: its events with their times, and its text.",
     "check": "Say whether a plate still holds for a server.",
+    "import": "Read a result file of llm-inference-bench, and judge its cells anew.",
+    "export": "Write a speed result as a result file of llm-inference-bench.",
     "sim": "Serve the built-in engine on loopback.",
 }
+
+# A command's module has its name, unless Python keeps that for itself.
+MODULES = {"import": "import_"}
 
 
 class Commands(click.Group):
@@ -36,7 +41,8 @@ class Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"nameplate.cli.{cmd_name}").command
+        name = MODULES.get(cmd_name, cmd_name)
+        command: click.Command = importlib.import_module(f"nameplate.cli.{name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

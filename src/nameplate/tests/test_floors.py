@@ -25,6 +25,7 @@ FLOORS = {
     "verify": 4,
     "trial": 5,
     "studies": 5,
+    "exchange": 5,
     "report": 6,
     "cli": 6,
 }
