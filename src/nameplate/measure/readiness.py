@@ -25,19 +25,20 @@ EXTRA_PATIENCE = 3
 class Restarts:
     """Count the streams that were between two of their requests at a moment."""
 
-    def __init__(self, intervals: Iterable[tuple[int, int]]) -> None:
+    def __init__(self, intervals: Iterable[tuple[int, int]], slack_ns: int = RESTART_SLACK_NS) -> None:
         pairs = list(intervals)
-        self._begins = sorted(begin - RESTART_SLACK_NS for begin, _ in pairs)
-        self._ends = sorted(end + RESTART_SLACK_NS for _, end in pairs)
+        self._begins = sorted(begin - slack_ns for begin, _ in pairs)
+        self._ends = sorted(end + slack_ns for _, end in pairs)
 
     @classmethod
-    def of(cls, rows: Iterable[RequestRow], until_ns: int) -> Restarts:
+    def of(cls, rows: Iterable[RequestRow], until_ns: int, slack_ns: int = RESTART_SLACK_NS) -> Restarts:
         """Take the later requests of streams, each from its send to its first output."""
-        return cls(
+        intervals = (
             (row.sent_ns, row.first_output_ns or row.end_ns or until_ns)
             for row in rows
             if row.phase == "steady" and row.sent_ns is not None
         )
+        return cls(intervals, slack_ns)
 
     def at(self, t_ns: int) -> int:
         return bisect_right(self._begins, t_ns) - bisect_left(self._ends, t_ns)

@@ -74,6 +74,12 @@ def build_speed(
     )
 
 
+def exit_code_of(rows: Iterable[CellRow]) -> int:
+    """Return the exit code of a study that came to its end: 0, or 4 where cells ran and every one of them is void."""
+    ran = [row for row in rows if row.trials]
+    return 0 if not ran or any(row.values is not None for row in ran) else 4
+
+
 def _attempts(results: Iterable[TrialResult]) -> dict[str, tuple[TrialResult, ...]]:
     found: dict[str, tuple[TrialResult, ...]] = {}
     for result in sorted(results, key=lambda result: result.plan.attempt):

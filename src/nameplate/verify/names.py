@@ -45,6 +45,7 @@ class Name(StrEnum):
     server_counters = "server_counters"
     same_server = "same_server"
     planned_concurrency = "planned_concurrency"
+    readiness = "readiness"
     whole_evidence = "whole_evidence"
 
     trial_verdict = "trial_verdict"
@@ -58,6 +59,7 @@ class Name(StrEnum):
     levels = "levels"
     boundary = "boundary"
     plate = "plate"
+    matrix = "matrix"
 
 
 INTEGRITY: dict[Name, str] = {
@@ -97,6 +99,7 @@ GATES: dict[Name, str] = {
     Name.server_counters: "the server's own counters agree with ours",
     Name.same_server: "the server's identity did not change and its counters did not fall",
     Name.planned_concurrency: "the load was as concurrent as planned",
+    Name.readiness: "held streams were ready by their rule when the window began, and it is as long as planned",
     Name.whole_evidence: "the evidence was whole when the trial was judged",
 }
 
@@ -119,11 +122,22 @@ STUDY_VERDICT: dict[Name, str] = {
     Name.plate: "every value on the plate follows from the recomputed trials",
 }
 
-MEANING: dict[Name, str] = {**INTEGRITY, **GATES, **VERDICT, **STUDY_INTEGRITY, **STUDY_VERDICT}
+SPEED_VERDICT: dict[Name, str] = {
+    Name.matrix: "every planned cell has its row, with the status and the numbers that its trials recompute to",
+}
+
+MEANING: dict[Name, str] = {
+    **INTEGRITY,
+    **GATES,
+    **VERDICT,
+    **STUDY_INTEGRITY,
+    **STUDY_VERDICT,
+    **SPEED_VERDICT,
+}
 
 
 def group_of(name: Name) -> Group:
     """Return the group that a check is shown in."""
     if name in GATES:
         return "gates"
-    return "verdict" if name in VERDICT or name in STUDY_VERDICT else "integrity"
+    return "verdict" if name in {**VERDICT, **STUDY_VERDICT, **SPEED_VERDICT} else "integrity"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +21,7 @@ from nameplate.evidence.manifest import read as read_manifest
 from nameplate.evidence.reader import TrialReader
 from nameplate.measure.plate import Plate, decode_plate
 from nameplate.measure.result import TrialResult
+from nameplate.measure.speed_result import SpeedResult
 from nameplate.measure.study_record import StudyRecord, decode_study, entry_of
 from nameplate.verdict.boundary import Status
 from nameplate.verify.check import Counts, Report
@@ -27,7 +29,8 @@ from nameplate.verify.compare import differences, told
 from nameplate.verify.files import check_manifest, document, regular_file, require_listed
 from nameplate.verify.header import contract_implausible
 from nameplate.verify.ledger import Ledger, clipped
-from nameplate.verify.names import STUDY_INTEGRITY, STUDY_VERDICT, Name
+from nameplate.verify.matrix import check_matrix
+from nameplate.verify.names import SPEED_VERDICT, STUDY_INTEGRITY, STUDY_VERDICT, Name
 from nameplate.verify.prompts import hashes_of_journal
 from nameplate.verify.rated import check_rated
 from nameplate.verify.trial import VerifiedTrial, verify_trial
@@ -45,6 +48,7 @@ class _Study(Struct):
     contract: Contract | None = None
     record: StudyRecord | None = None
     plate: Plate | None = None
+    matrix: SpeedResult | None = None
     journal: list[JournalEntry] = field(default_factory=list)
     trials: dict[str, VerifiedTrial] = field(default_factory=dict)
 
@@ -58,7 +62,9 @@ def verify_study(directory: Path) -> Report:
     decides = any((directory / name).exists() for name in (layout.STUDY, layout.PLATE)) or _was_sealed(
         directory
     )
-    ledger = Ledger([*STUDY_INTEGRITY, *STUDY_VERDICT] if decides else OF_SINGLE_TRIALS)
+    matrix = _is_matrix(directory)
+    names = [*OF_SINGLE_TRIALS, *SPEED_VERDICT] if matrix else OF_SINGLE_TRIALS
+    ledger = Ledger([*STUDY_INTEGRITY, *STUDY_VERDICT] if decides else names)
     study = _Study(decides=decides)
     manifest = check_manifest(directory, ledger, Name.study_manifest, UNFINISHED)
     _read(directory, study, ledger)
@@ -76,6 +82,10 @@ def verify_study(directory: Path) -> Report:
         if any(trial.report.exit_code == 3 for trial in counting.values()):
             for name in STUDY_VERDICT:
                 ledger.unverified(name, "follows from trials that are not verified themselves")
+    elif matrix and study.contract is not None and study.contract.speed is not None:
+        study.matrix = check_matrix(directory, study.contract, study.results, ledger)
+        if any(trial.report.exit_code == 3 for trial in study.trials.values()):
+            ledger.unverified(Name.matrix, "rests on trials that are not verified themselves")
     elif decides:
         ledger.stopped = f"{layout.STUDY} cannot be read"
     return Report(
@@ -86,6 +96,17 @@ def verify_study(directory: Path) -> Report:
         verdict=_verdict(study),
         trials=tuple(trial.report for trial in counting.values()),
     )
+
+
+def _is_matrix(directory: Path) -> bool:
+    """Tell whether the study is a speed matrix: its contract has one, or it has a result of its own."""
+    if (directory / layout.RESULT).exists():
+        return True
+    try:
+        contract = msgspec.json.decode(document(directory / layout.CONTRACT))
+    except (NameplateError, OSError, ValueError, RecursionError, msgspec.MsgspecError):
+        return False
+    return isinstance(contract, dict) and contract.get("speed") is not None
 
 
 def _was_sealed(directory: Path) -> bool:
@@ -104,6 +125,11 @@ def _verdict(study: _Study) -> str | None:
     if study.record is not None and study.record.shapes:
         shapes = study.record.shapes
         return ", ".join(f"{v.shape}: {v.boundary.status}, rated {v.boundary.rated}" for v in shapes)
+    if study.matrix is not None:
+        counted = Counter(row.status.value.replace("_", " ") for row in study.matrix.rows)
+        return f"{len(study.matrix.rows)} cells: " + ", ".join(
+            f"{n} {word}" for word, n in counted.most_common()
+        )
     verdicts = [trial.report.verdict for trial in study.trials.values()]
     return verdicts[0] if not study.decides and len(verdicts) == 1 else None
 
@@ -179,6 +205,8 @@ def _check_manifest_names(directory: Path, study: _Study, manifest: Manifest | N
     ]
     journal = [layout.JOURNAL] if (directory / layout.JOURNAL).exists() else []
     record = [layout.STUDY] if study.decides else []
+    if (directory / layout.RESULT).exists():
+        record.append(layout.RESULT)
     require_listed(manifest, [layout.CONTRACT, *record, *journal, *sealed], ledger, name)
     digest = digest_file(directory / layout.MANIFEST).sha256
     if study.plate is not None and study.plate.study_manifest_sha256 != digest:

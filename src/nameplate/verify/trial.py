@@ -23,6 +23,7 @@ from nameplate.verify import rows as row_checks
 from nameplate.verify.check import Counts, Report
 from nameplate.verify.files import check_manifest, decoded, require_listed, trial_files_safe
 from nameplate.verify.header import implausible
+from nameplate.verify.held import check_hold
 from nameplate.verify.history import History
 from nameplate.verify.ledger import Ledger
 from nameplate.verify.names import GATES, INTEGRITY, VERDICT, Name
@@ -174,6 +175,7 @@ def _evaluate(
             reader.torn,
             read_gpu_samples(reader),
         )
+        check_hold(evidence, ledger)
         return evaluate(evidence)
     except Exception as error:
         # Whatever values a hostile journal or header can hold, they end here and not in a traceback.
