@@ -25,6 +25,7 @@ from nameplate.contract.contract import Contract
 from nameplate.contract.errors import CallerError
 from nameplate.measure.speed_result import SpeedResult
 from nameplate.studies.archive import StudyArchive
+from nameplate.studies.conduct import Conditions
 from nameplate.studies.speed_conduct import (
     Surroundings,
     conduct_speed,
@@ -84,7 +85,7 @@ def run_speed(
     directory = options["out"] or default_directory("speed")
     surroundings = _surroundings(address, options)
     with conditions_of(address, options, arguments, contract) as (conditions, target):
-        conditions = structs.replace(conditions, watch_gpus=_has_gpus(surroundings))
+        conditions = _with_hosts(conditions, surroundings)
         archive = StudyArchive.create(directory)
         wanted = structs.replace(contract, target=target)
         prepared = prepare_speed(conditions, wanted, archive, wish.settle, surroundings)
@@ -113,7 +114,7 @@ def _resume(
         )
     left = archive.reopen()
     with conditions_of(address, options, arguments, contract) as (conditions, _target):
-        conditions = structs.replace(conditions, watch_gpus=_has_gpus(_surroundings(address, options)))
+        conditions = _with_hosts(conditions, _surroundings(address, options))
         prepared = prepare_speed_again(conditions, archive)
         return conduct_speed(prepared, left), archive.directory
 
@@ -131,5 +132,12 @@ def _surroundings(address: Address, options: dict[str, Any]) -> Surroundings:
     return Surroundings((describe(place.which, place.how),), *told)
 
 
-def _has_gpus(surroundings: Surroundings) -> bool:
-    return any(host.which == "server" and host.gpus for host in surroundings.hosts)
+def _with_hosts(conditions: Conditions, surroundings: Surroundings) -> Conditions:
+    """Add what the server's own host tells: hardware and driver to its identity, and its GPUs to what is watched."""
+    from nameplate.hosts.facts import facts
+
+    server = [host for host in surroundings.hosts if host.which == "server"]
+    found = {name: fact for host in server for name, fact in facts(host).items()}
+    return structs.replace(
+        conditions, given={**found, **conditions.given}, watch_gpus=any(host.gpus for host in server)
+    )

@@ -26,8 +26,9 @@ from nameplate.verdict.tolerances import UNKNOWN_BLOCK_TOKENS
 from nameplate.wire.outcome import Outcome
 
 BEGINS, ENDS = "streams ready", "fixed length after it"
-# A prompt of which this share came from the cache makes its TTFT a warm one.
-WARM_SHARE = 0.5
+# TTFT is warm where at least this share of every prompt came from the cache, and cold where at most so much did: a
+# template's head and a block are a few percent of the shortest prompts.
+WARM_SHARE, COLD_SHARE = 0.9, 0.1
 
 Warmth = Literal["cold", "warm", "partly warm", "unknown"]
 
@@ -185,29 +186,33 @@ def warmth_of(rows: Sequence[RequestRow]) -> Warmth:
         for row in rows
         if row.cached_tokens is not None and row.prompt_tokens
     ]
-    if not known:
-        return "unknown"
-    warm = sum(share > WARM_SHARE for share in known)
-    return "warm" if warm == len(known) else "partly warm" if warm else "cold"
+    return _warmth_of_shares(known)
 
 
 def _warmth(evidence: TrialEvidence, opening: Sequence[RequestRow]) -> Warmth:
     """Say it by usage, else by the server's counter over the ramp; requests that were cut never came to their usage."""
     by_usage = warmth_of(opening)
     ramp = ramp_cache(evidence) if by_usage == "unknown" else None
-    if ramp is None or ramp.requests != len(opening):
+    if ramp is None:
         return by_usage
     prompts = [row.prompt_tokens for row in opening if row.prompt_tokens is not None]
     mean = sum(prompts) / len(prompts) if prompts else evidence.plan.shape.input_tokens
-    return "warm" if ramp.mean > WARM_SHARE * mean else "cold"
+    return _warmth_of_shares([ramp.mean / mean]) if mean else by_usage
 
 
 def warmth_from(cached: PromptRange | None, prompts: PromptRange | None) -> Warmth:
     """Say the same from the ranges of cached and prompt tokens."""
     if cached is None or prompts is None or not prompts.high:
         return "unknown"
-    low, high = cached.low / prompts.high > WARM_SHARE, cached.high / prompts.high > WARM_SHARE
-    return "warm" if low else "partly warm" if high else "cold"
+    return _warmth_of_shares([cached.low / prompts.high, cached.high / prompts.high])
+
+
+def _warmth_of_shares(shares: Sequence[float]) -> Warmth:
+    if not shares:
+        return "unknown"
+    if min(shares) >= WARM_SHARE:
+        return "warm"
+    return "cold" if max(shares) <= COLD_SHARE else "partly warm"
 
 
 class _Part(Struct, frozen=True):

@@ -80,6 +80,7 @@ def counted_facts(evidence: TrialEvidence, gates: Sequence[GateResult], prefill:
         extra_samples=1 if _broken(gates, Gate.no_other_traffic) else 0,
         most_running=plan.concurrency,
         tokens=float(samples),
+        counted_requests=samples,
     )
 
 

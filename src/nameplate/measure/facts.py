@@ -38,7 +38,8 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
     lengths = [] if contract.dataset else _prompt_lengths(measured, plan.shape.input_tokens)
     after = evidence.identity_after
     # From idle to idle the counter also holds what streams that started again found of their own prompts.
-    ramp, counted = ramp_cache(evidence) if plan.hold is not None else None, plan.hold is None
+    cold_hold = plan.hold is not None and not plan.hold.warm_streams
+    ramp, counted = ramp_cache(evidence) if cold_hold else None, plan.hold is None
     own, first = _own_prompts(evidence), _first_use(evidence)
     return TrialFacts(
         clock=evidence.clock,

@@ -28,7 +28,11 @@ def ramp_cache(evidence: TrialEvidence) -> RampCache | None:
     if before is None:
         return None
     opening = [row for row in evidence.rows if row.phase == "opening"]
-    others = [row for row in evidence.rows if row.phase == "warmup"]
+    # What was sent to warm the streams came to its end, so usage tells what of it was cached.
+    warming = [row.cached_tokens for row in evidence.rows if row.phase == "warmup"]
+    known = [cached for cached in warming if cached is not None]
+    if len(known) < len(warming):
+        return None
     firsts = [row.first_output_ns for row in opening if row.first_output_ns is not None]
     if not firsts or len(firsts) < len(opening):
         return None
@@ -43,5 +47,5 @@ def ramp_cache(evidence: TrialEvidence) -> RampCache | None:
         for name in ("cached_tokens_total", "cache_hit_tokens_total"):
             first, last = getattr(before, name), getattr(sample, name)
             if first is not None and last is not None and last >= first:
-                return RampCache(last - first, len(opening) + len(others))
+                return RampCache(max(0, last - first - sum(known)), len(opening))
     return None

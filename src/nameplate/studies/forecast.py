@@ -43,6 +43,11 @@ class Forecast:
         share = (context_tokens - low) / (high - low)
         return self._known[low] + share * (self._known[high] - self._known[low])
 
+    @property
+    def knows_prefill(self) -> bool:
+        """Say whether any prefill is known; without one, estimates are lower bounds."""
+        return bool(self._known)
+
     def ready_s(self, cell: CellPlan) -> float | None:
         """Return how long a cell's streams should take to be ready, None while no prefill is known."""
         prefill_ns = self.prefill_ns(cell.context_tokens)

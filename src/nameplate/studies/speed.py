@@ -29,11 +29,15 @@ RETRIES: Mapping[CellStatus, int] = {
 
 
 class Left(Struct, frozen=True):
-    """Say how far a study is: cells done of all, and roughly how many seconds are left; None while nothing is known."""
+    """Say how far a study is: cells done of all, and roughly how many seconds are left.
+
+    `at_least` says that no prefill is known yet, which comes on top.
+    """
 
     done: int
     of: int
-    left_s: float | None
+    left_s: float
+    at_least: bool
 
 
 class Outcome(Struct, frozen=True):
@@ -234,7 +238,7 @@ class _Study:
         left_s = sum(self._forecast.cell_s(cell) for cell in left)
         if budget_s is not None:
             left_s = min(left_s, max(0.0, budget_s - self._spent_s))
-        self._telling.left(Left(len(self._done), len(self.cells), left_s))
+        self._telling.left(Left(len(self._done), len(self.cells), left_s, not self._forecast.knows_prefill))
 
 
 def _words(status: CellStatus) -> str:

@@ -201,8 +201,8 @@ def conduct_speed(prepared: PreparedSpeed, left: Leftover | None = None) -> Spee
         )
 
     def say_left(state: Left) -> None:
-        if state.left_s is not None:
-            watch.estimate(state.left_s, state.done, state.of, "")
+        note = "at least: what prefill takes is not yet known" if state.at_least else ""
+        watch.estimate(state.left_s, state.done, state.of, note)
 
     record(None)
     outcome = run(

@@ -48,6 +48,7 @@ class CellFacts(Struct, frozen=True, kw_only=True):
     server refused the prompt as too long, or read less of it. `saw` is what the readiness gate saw last. Shares are of
     `samples` of the server's gauges within the window; `in_flight_below` is our own share of time. `kv_claim_tokens`
     is what the cell's prompts need by the planned sharing, `kv_held_share` the fullest that the pool was.
+    `counted_requests` is set for a load that is counted instead of held.
     """
 
     streams: int
@@ -75,6 +76,7 @@ class CellFacts(Struct, frozen=True, kw_only=True):
     kv_claim_tokens: int | None = None
     kv_tokens: int | None = None
     kv_held_share: float | None = None
+    counted_requests: int | None = None
 
 
 def judge_cell(facts: CellFacts) -> CellVerdict:
@@ -123,6 +125,8 @@ def _status(facts: CellFacts) -> tuple[CellStatus, str]:
         )
     if not facts.tokens:
         return CellStatus.server_error, "no output arrived within the window"
+    if facts.counted_requests is not None:
+        return CellStatus.valid, f"all {facts.counted_requests} requests came to their end"
     return CellStatus.valid, f"{streams} streams over the whole window"
 
 
