@@ -73,9 +73,11 @@ class Course:
             said += f", attempt {plan.attempt + 1}"
         return said
 
-    def counter(self) -> str:
+    def counter(self, plan: TrialPlan) -> str:
         """Say how far the study is, as a prefix; nothing where there is one trial only."""
         told = self._estimate
+        if plan.role == "warmup":
+            return ""
         if told is not None:
             return f"{min(told.done + 1, told.of)} of {told.of}: "
         if self._expected == 1 and not self.done:

@@ -31,7 +31,9 @@ class GridCell:
 
 
 def _pair(pair: tuple[str, str], ascii_only: bool) -> Text:
-    return Text(f" {'|' if ascii_only else '·'} ".join(part for part in pair if part), style="dim")
+    if set(pair) == {"-"}:
+        return Text("-", style="dim")
+    return Text(f" {'|' if ascii_only else '·'} ".join(pair), style="dim")
 
 
 EMPTY = GridCell((Text("-", style="dim"),), (Text("-", style="dim"),))

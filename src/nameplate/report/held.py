@@ -82,7 +82,11 @@ class HeldCourse:
             return None
         now_ns = progress.t_ns
         self._began_ns = now_ns if self._began_ns is None else self._began_ns
-        self._produced |= {index for index in ttfts_ns if 0 <= index - plan.warmup < slots}
+        # A stream that has started again has produced, whether its first output was seen or not.
+        prompts = slots + (hold.arrival is not None)
+        offsets = [index - plan.warmup for index in ttfts_ns]
+        offsets += [i - plan.warmup for i, _ in progress.waiting_since if i - plan.warmup >= prompts]
+        self._produced |= {offset % prompts for offset in offsets if offset >= 0 and offset % prompts < slots}
         if hold.arrival is not None and self._arrival_ttft_ns is None:
             self._arrival_ttft_ns = ttfts_ns.get(plan.warmup + slots)
         self._held = self._held or read_held(directory)

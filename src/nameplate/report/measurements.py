@@ -123,7 +123,7 @@ def _numbers(values: CellValues) -> tuple[str, ...]:
         total,
         numbers.ABSENT if per_user(values) is None else _percentile(values.per_user, "p50"),
         ttft,
-        _percentile(values.ttft, "p99"),
+        _percentile(values.ttft if values.mixed is None else None, "p99"),
         ttft_n,
         values.warmth if values.warmth not in (None, "unknown") else numbers.ABSENT,
         _percentile(values.second_output, "p50"),
@@ -146,7 +146,7 @@ def _ttft(values: CellValues) -> tuple[str, str]:
     if values.prefill is not None:
         n = values.prefill.n
         return numbers.quantile(values.prefill.ttft_median_ns, n, n < 2), f"{n:,}"
-    if values.ttft is not None and values.ttft.n:
+    if values.mixed is None and values.ttft is not None and values.ttft.n:
         return _percentile(values.ttft, "p50"), f"{values.ttft.n:,}"
     if values.mixed is not None and values.mixed.ttft_ns is not None:
         return numbers.duration(values.mixed.ttft_ns), "1"

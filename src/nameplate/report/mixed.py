@@ -14,6 +14,7 @@ from nameplate.report import numbers
 from nameplate.report.cells import label_of, status_of, values_of
 from nameplate.report.layout import facts, heading, indented
 from nameplate.report.matrix import ESTIMATED, legend
+from nameplate.report.safe import safe
 from nameplate.report.spark import Span, SparkLine
 from nameplate.verdict.cell import CellStatus
 
@@ -96,7 +97,9 @@ def _spans(mixed: Mixed) -> Sequence[Span]:
         return ()
     zero, length = mixed.before.window.begin_ns, len(mixed.timeline) * mixed.slice_ns
     return [
-        Span(part.name, (part.window.begin_ns - zero) / length, (part.window.end_ns - zero) / length)
+        Span(
+            safe(part.name, 20), (part.window.begin_ns - zero) / length, (part.window.end_ns - zero) / length
+        )
         for part in (mixed.before, mixed.during, mixed.after)
         if part is not None
     ]

@@ -26,6 +26,7 @@ def prefill_table(
     plain = all(row.status is CellStatus.valid for row in rows)
     held = [(row, values_of(row, discarded)) for row in rows]
     server = any(v is not None and v.prefill is not None and v.prefill.server_s is not None for _, v in held)
+    counted = any(_counted(row, values) != numbers.ABSENT for row, values in held)
     columns = [
         Column("\n\ncontext"),
         Column("\nprompt\ntokens"),
@@ -34,7 +35,7 @@ def prefill_table(
         Column("\n\nn", rank=1),
         Column("\nmedian\nTTFT"),
         *([Column("server's\nown\nprefill", rank=3), Column("\n\ndifference", rank=3)] if server else []),
-        Column("computed\ntokens, server's\ncounter to ours", rank=6),
+        *([Column("computed\ntokens, server's\ncounter to ours", rank=6)] if counted else []),
         *([] if plain else [Column("\n\nstatus", side="left")]),
     ]
     table = [
@@ -43,7 +44,7 @@ def prefill_table(
             _prompts(row),
             *_speeds(row, values),
             *(_server(row, values) if server else ()),
-            _counted(row, values),
+            *((_counted(row, values),) if counted else ()),
             *(() if plain else (status_of(row),)),
         )
         for row, values in held

@@ -32,7 +32,7 @@ def ran_on(result: SpeedResult) -> RenderableType:
         ("speculative", "Drafts"),
     ):
         value = result.identity.text(name)
-        if value is not None:
+        if value not in (None, "", "none"):
             lines.append((label, safe(value)))
     lines.append(("Limits", _limits(result.limits)))
     for host in result.hosts:

@@ -129,7 +129,7 @@ class RedrawnView:
         if plan is None:
             return Text("")
         elapsed_s = (self._now_ns() - self._began_ns) / 1e9
-        head = Text(self._course.counter(), style="dim")
+        head = Text(self._course.counter(plan), style="dim")
         head.append(self._course.title(plan), style="bold default not dim")
         lines: list[RenderableType] = [head]
         times = [f"{numbers.rough(elapsed_s)} in this trial"]

@@ -95,7 +95,9 @@ def _ending(result: SpeedResult, directory: Path, again: str | None) -> Renderab
     lines.append(("All numbers", f"{safe(where, 1000)}/{RESULT}; --all prints them as a table"))
     shown = next((row.trials[-1] for row in result.rows if row.trials), None)
     if shown is not None:
-        lines.append(("One request", Command(("nameplate", "show", f"{where}/{TRIALS}/{safe(shown, 100)}", "0"))))
+        lines.append(
+            ("One request", Command(("nameplate", "show", f"{where}/{TRIALS}/{safe(shown, 100)}", "0")))
+        )
     if again:
         lines.append(("Repeat", Command.of(again)))
     return facts(lines, indent=0)

@@ -19,6 +19,8 @@ from nameplate.verdict.cell import CellStatus
 _NOTE_LIMIT = 600
 # Notes of one kind that are quoted in full; the other cells are only named.
 _QUOTED = 2
+# A server that words every note differently fills no terminal.
+_KINDS = 30
 _NOUNS: dict[Kind, tuple[str, str]] = {
     "decode": ("decode cell", "decode cells"),
     "prefill": ("prefill", "prefills"),
@@ -30,12 +32,13 @@ _NUMBER = re.compile(r"[-+]?[\d,]*\.?\d+%?")
 
 def answer(result: SpeedResult) -> str:
     """Say what one user reads and the most that the server gave, of valid cells only."""
-    said = [*_decode(result), *_prefill(result)]
-    if said:
-        return " ".join(said)
     if not result.rows:
         return "Nothing was planned, so there is no rate."
-    return f"No rate: none of {numbers.count(len(result.rows), 'cell')} is valid."
+    if not any(row.status is CellStatus.valid for row in result.rows):
+        planned = len(result.rows)
+        one = "the one planned cell is not" if planned == 1 else f"none of {planned:,} planned cells is"
+        return f"No rate: {one} valid."
+    return f"{_decode(result)} {_prefill(result)}"
 
 
 def coverage(result: SpeedResult) -> str:
@@ -55,7 +58,7 @@ def coverage(result: SpeedResult) -> str:
     return said.strip()
 
 
-def _decode(result: SpeedResult) -> list[str]:
+def _decode(result: SpeedResult) -> str:
     valid = [
         (row, values)
         for row in result.rows_of("decode")
@@ -63,9 +66,7 @@ def _decode(result: SpeedResult) -> list[str]:
     ]
     if not valid:
         planned = result.rows_of("decode")
-        return (
-            [f"Decode: no cell is valid ({tally(planned)})."] if planned and result.rows_of("prefill") else []
-        )
+        return f"Decode: no cell is valid ({tally(planned)})." if planned else "Decode was not measured."
     first = min(valid, key=lambda pair: (pair[0].concurrency, pair[0].context_tokens))
     most = max(valid, key=lambda pair: (pair[1].tokens_per_s or 0.0, -pair[0].concurrency))
     row, values = first
@@ -81,14 +82,14 @@ def _decode(result: SpeedResult) -> list[str]:
         said = ("No cell with one user is valid; " if alone else "") + each
         said = said[:1].upper() + said[1:]
     if len(valid) == 1:
-        return [f"{said}; no other cell is valid."]
+        return f"{said}; no other cell is valid."
     peak_row, peak = most
     rate = ("about " if peak.estimated else "") + numbers.brief_rate(peak.tokens_per_s)
     users = numbers.count(peak_row.concurrency, "user")
-    return [f"{said}; the most this server gave was {rate} tok/s, {users} at {label_of(peak_row)}."]
+    return f"{said}; the most this server gave was {rate} tok/s, {users} at {label_of(peak_row)}."
 
 
-def _prefill(result: SpeedResult) -> list[str]:
+def _prefill(result: SpeedResult) -> str:
     rows = sorted(result.rows_of("prefill"), key=lambda row: row.context_tokens)
     valid = [
         (row, values.tokens_per_s)
@@ -96,14 +97,14 @@ def _prefill(result: SpeedResult) -> list[str]:
         if (values := values_of(row)) is not None and values.tokens_per_s is not None
     ]
     if not rows:
-        return ["Prefill was not measured."] if result.rows_of("decode") else []
+        return "Prefill was not measured."
     if not valid:
-        return [f"Prefill: no cell is valid ({tally(rows)})."]
+        return f"Prefill: no cell is valid ({tally(rows)})."
     (first, low_rate), (last, high_rate) = valid[0], valid[-1]
-    said = f"It reads prompts at {numbers.brief_rate(low_rate)} tok/s at {label_of(first)}"
+    said = f"Prompts are read at {numbers.brief_rate(low_rate)} tok/s at {label_of(first)}"
     if last is not first:
         said += f" and {numbers.brief_rate(high_rate)} at {label_of(last)}"
-    return [f"{said}."]
+    return f"{said}."
 
 
 def notes(result: SpeedResult) -> RenderableType | None:
@@ -133,6 +134,8 @@ def _grouped(rows: Iterable[CellRow]) -> list[Text]:
             if len(held) > _QUOTED:
                 text.append(f"; likewise {_cells([row for row, _ in held[_QUOTED:]])}", style="dim")
         said.append(text)
+    if len(said) > _KINDS:
+        said[_KINDS:] = [Text(f"and {len(said) - _KINDS:,} more kinds of notes in result.json", style="dim")]
     return said
 
 
@@ -184,13 +187,14 @@ def methodology(result: SpeedResult) -> RenderableType | None:
     for method in result.methodology:
         if method.name not in absent:
             unit = f" [{safe(method.unit, 40)}]" if method.unit else ""
-            lines.append((safe(method.name, 40), f"{safe(method.formula, _NOTE_LIMIT)}{unit}"))
+            said = Text(f"{safe(method.formula, _NOTE_LIMIT)}{unit}", style="dim")
+            lines.append((safe(method.name, 40), said))
     if not lines:
         return None
     title = heading("What each number is").append(
         "  more in result.json, under methodology", style="not bold dim"
     )
-    return Group(title, facts(lines))
+    return Group(title, facts(lines, styles=["dim"] * len(lines)))
 
 
 def _any(found: Callable[[CellValues], object]) -> Callable[[SpeedResult], bool]:

@@ -128,3 +128,31 @@ def test_no_number_breaks_the_writing(value: float) -> None:
     ):
         assert said
         assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("ns", "said"),
+    [
+        (66e6, "66.0 ms"),
+        (1_489e6, "1.49 s"),
+        (999.96e6, "1.00 s"),
+        (515.4e6, "515 ms"),
+        (66.3e9, "66.3 s"),
+        (180e9, "180 s"),
+        (0, "0 ms"),
+        (None, "-"),
+        (math.inf, "never"),
+    ],
+)
+def test_brief_durations_keep_three_digits(ns: float | None, said: str) -> None:
+    """Cells with little room get three digits and the unit."""
+    assert numbers.brief(ns) == said
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [(9.249, "9.25"), (36.94, "36.9"), (162.04, "162.0"), (4790.4, "4,790"), (0, "0"), (None, "-")],
+)
+def test_brief_rates(rate: float | None, said: str) -> None:
+    """Rates in cells have one decimal, small ones two, and thousands none."""
+    assert numbers.brief_rate(rate) == said
