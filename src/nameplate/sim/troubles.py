@@ -103,12 +103,6 @@ TRAFFIC = structs.replace(
     # About 40 tok/s: 400 tokens take ten seconds, a third of a window.
     neighbour=Neighbour(every=8, delay_ns=15 * SECOND_NS, prompt_tokens=2_048, output_tokens=400),
 )
-PHANTOM = structs.replace(
-    MATRIX,
-    name="matrix-phantom",
-    about="the metrics page shows a running request more than there is, from the 24th request on",
-    faults=("phantom:1@24",),
-)
 LOOP = structs.replace(
     MATRIX,
     name="matrix-loop",
@@ -130,5 +124,5 @@ LOOP_FEW = structs.replace(
 
 TROUBLES = (
     SMALL_KV, PREEMPT, THRASH, STARVED, KV_CLAIM, SLOW_RAMP, RUNNING_LIMIT, NO_CACHE,
-    TRAFFIC, PHANTOM, LOOP, LOOP_SOME, LOOP_FEW,
+    TRAFFIC, LOOP, LOOP_SOME, LOOP_FEW,
 )  # fmt: skip

@@ -39,7 +39,7 @@ def page(app: App, path: str) -> bytes:
 def test_every_variant_says_what_it_shows() -> None:
     """All are named after the small server, differ from it, and are described in a line."""
     variants = [preset for name, preset in PRESETS.items() if name.startswith("matrix-")]
-    assert len(variants) >= 11
+    assert len(variants) >= 12
     for preset in PRESETS.values():
         assert 20 < len(preset.about) < 110, preset.name
     for preset in variants:
