@@ -59,7 +59,7 @@ def test_the_sample_is_what_the_demo_prints(tmp_path: Path) -> None:
     words = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', made)]
     done = nameplate(*words, "--out", "demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    answer, table = blocks("text")
+    answer, table, _matrix = blocks("text")
     assert answer.strip() in done.stdout
     # The head to the letter, the rows by their level and verdict: prompts are fresh each time, and so are the digits.
     head = table.splitlines()[:4]
@@ -69,6 +69,21 @@ def test_the_sample_is_what_the_demo_prints(tmp_path: Path) -> None:
     printed = re.findall(r"^ +(\d+) +(\d) .* (pass|fail)\s*$", done.stdout, re.MULTILINE)
     assert printed[:6] == rows
     assert nameplate("verify", "demo", cwd=tmp_path).returncode == 0
+
+
+def test_the_matrix_is_what_speed_prints(tmp_path: Path) -> None:
+    """The README's speed command on the built-in engine prints its table: the same cells, numbers within 3%."""
+    (line,) = re.findall(r"\$ nameplate (speed sim:.+?)  +#", "".join(blocks("console")))
+    done = nameplate(*line.split(), "--out", "matrix", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    *_, sample = blocks("text")
+    # Prompts are fresh each time, and so are the last digits.
+    begin = done.stdout.index(sample.splitlines()[0])
+    printed = "\n".join(done.stdout[begin:].splitlines()[: len(sample.splitlines())])
+    ours, theirs = (re.findall(r"[\d,]+\.?\d*", text) for text in (sample, printed))
+    assert len(ours) == len(theirs) > 15
+    for here, there in zip(ours, theirs, strict=True):
+        assert float(there.replace(",", "")) == pytest.approx(float(here.replace(",", "")), rel=0.03)
 
 
 def test_linked_documents_exist() -> None:
