@@ -52,6 +52,10 @@ class ServerError(NameplateError):
     fault = "the server"
 
 
+class PromptRefused(ServerError):  # noqa: N818 - it is an outcome, not a fault
+    """The server is well, and takes no prompt of this length: one cell of a matrix cannot be measured."""
+
+
 class Interrupted(NameplateError):  # noqa: N818 - it is an outcome, not a fault
     """A person stopped the work; everything so far is on disk."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Mapping
 from msgspec import Struct, structs
 
 from nameplate.contract.contract import Contract
-from nameplate.contract.errors import ClientError, EvidenceError, Interrupted, ServerError
+from nameplate.contract.errors import ClientError, EvidenceError, Interrupted, PromptRefused, ServerError
 from nameplate.contract.identity import Identity, compare
 from nameplate.contract.limits import ServerLimits
 from nameplate.contract.matrix import CellPlan, Matrix, planned_cells
@@ -130,7 +130,11 @@ class _Study:
         if not decodes:
             return
         largest = max(decodes, key=lambda cell: cell.context_tokens)
-        result = yield from self._trial(self._planner.warmup(largest.context_tokens))
+        try:
+            result = yield from self._trial(self._planner.warmup(largest.context_tokens))
+        except PromptRefused as error:
+            self._telling.tell(f"no warm-up at {largest.context_tokens:,} tokens: {error.what}")
+            return
         ttft_ns = result.measurement.latencies.whole.ttft.p50
         prompt = result.measurement.correctness.prompt_tokens
         if ttft_ns is not None and prompt is not None:
@@ -144,6 +148,15 @@ class _Study:
         if self._over_budget(cell):
             return
         self._warn(cell)
+        try:
+            yield from self._attempts(cell)
+        except PromptRefused as error:
+            self.unrun[cell] = CellVerdict(CellStatus.over_limit, error.what)
+            self._telling.tell(f"{cell} is over the limit: {error.what}")
+        self._done.add(cell)
+        self._say_left()
+
+    def _attempts(self, cell: CellPlan) -> Generator[TrialPlan, TrialResult, None]:
         if cell.kind == "mixed" and cell.context_tokens not in self._prefilled:
             alone = yield from self._trial(self._planner.alone(cell.context_tokens))
             self._learn(cell, alone)
@@ -161,8 +174,6 @@ class _Study:
                 break
             self._telling.tell(f"{cell} is {_words(status)}: {result.speed.verdict.reason}; tried once more")
         self._valid += result.speed.verdict.valid
-        self._done.add(cell)
-        self._say_left()
 
     def abandon(self, reason: str) -> None:
         """Give every cell that has no status the one that the end of the study leaves it."""
@@ -217,6 +228,8 @@ class _Study:
             result = yield plan
         except (KeyboardInterrupt, Interrupted) as error:
             raise _Ended(str(error) or "interrupted by a person", 130) from None
+        except PromptRefused:
+            raise
         except ServerError as error:
             raise _Ended(f"the server was lost: {error}", error.exit_code) from None
         except (ClientError, EvidenceError) as error:

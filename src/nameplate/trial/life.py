@@ -46,6 +46,8 @@ LOST_TRIES = 5
 LOST_INTERVAL_NS = 10**9
 # The readiness gate needs several looks within its stable time, and a window many for shares of a few percent.
 HOLD_SCRAPE_NS = 500_000_000
+# Of a server that does not tell what it runs: what an engine takes to notice closed connections, and then some.
+BLIND_DRAIN_NS = 2 * 10**9
 # Engines that notice a closed connection do so within a step or two.
 ABORT_AFTER_NS = 3 * 10**9
 
@@ -315,6 +317,9 @@ class _Trial:
             self._abort_what_goes_on()
         idle = wait_idle(self._site.adapter, limit_ns=IDLE_LIMIT_NS)
         self.note("drained", **msgspec.to_builtins(idle))
+        if self._plan.cut and idle.status == "unknown":
+            # It may still generate for connections that we closed, and does not tell.
+            self._clock.sleep_ns(BLIND_DRAIN_NS)
         self._require_server()
         self._note_idle("after")
         self.note(from_disk.IDENTITY, **from_disk.identity_detail("after", self._site.identity()))

@@ -85,7 +85,8 @@ def _unrun(recorded: SpeedResult, matrix: Matrix, ledger: Ledger) -> dict[CellPl
         if verdict is not None:
             unrun[cell] = verdict
         elif row is not None and not row.trials:
-            if row.status in _UNRUN:
+            # A server that does not tell its limit says it by refusing to count a prompt of that length.
+            if row.status in _UNRUN or row.status is CellStatus.over_limit:
                 unrun[cell] = CellVerdict(row.status, row.reason, row.notes)
             else:
                 ledger.fail(
