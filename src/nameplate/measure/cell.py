@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -16,10 +16,10 @@ from nameplate.measure.correctness import range_of
 from nameplate.measure.held import Held
 from nameplate.measure.kv_claim import KvClaim, claim_of
 from nameplate.measure.ramp_cache import ramp_cache
-from nameplate.measure.readiness import Restarts, told
+from nameplate.measure.readiness import Restarts, below, told
 from nameplate.measure.server_side import Gauge, delta, gauge_of
 from nameplate.measure.trial_evidence import TrialEvidence
-from nameplate.measure.windows import TokenCount, Window, tokens_inside
+from nameplate.measure.windows import TokenCount, Window, tokens_an_event, tokens_inside
 from nameplate.statistics.percentile import Distribution, summarise
 from nameplate.verdict.facts import PromptRange
 from nameplate.verdict.tolerances import UNKNOWN_BLOCK_TOKENS
@@ -63,10 +63,12 @@ class Cell(Struct, frozen=True, kw_only=True):
     """Hold the numbers of one decode cell; latencies in nanoseconds, null is absent and never zero.
 
     `itl`, `chunk_gaps` and `per_user` are of what arrived within the window: ITL is (last - first event) / tokens after
-    the first event of each request's part in it. `ttft`, `second_output` are of the ramp, the first request of each
+    the first event of each request's part in it. A stream of which nothing arrived in it stands in `itl` at its worst
+    and in `per_user` as 0. `ttft`, `second_output` are of the ramp, the first request of each
     stream, and `warmth` says whether their prompts were cached. `completed` counts requests that ended well within
     the window, `e2e_per_user` is output tokens / E2E of each. Gauges are over the server's samples in the window.
-    `restarts` counts streams that started again within it, `prefill_inside` that some of those were not cached.
+    `restarts` counts streams that started again within it, `prefill_inside` that some of those were not cached,
+    null where that is not known.
     """
 
     streams: int
@@ -101,7 +103,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     speculation: Speculation | None = None
     kv: KvClaim | None = None
     restarts: int = 0
-    prefill_inside: bool = False
+    prefill_inside: bool | None = False
     judged_streams: int = 0
     looped_streams: int = 0
 
@@ -113,14 +115,16 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
     opening = [row for row in measured if row.phase == "opening"]
     timelines = [t for t in evidence.timelines if t.times_ns]
     streams = evidence.plan.concurrency
-    parts = _parts(window, timelines, {row.index for row in measured}) if window else []
-    tokens = tokens_inside(window, timelines, token_totals(measured)) if window else None
+    totals = token_totals(measured)
+    parts = _parts(window, timelines, totals) if window else []
+    tokens = tokens_inside(window, timelines, totals) if window else None
     inside = [s for s in evidence.samples if window and window.begin_ns <= s.t_ns < window.end_ns]
-    tell = told(inside)
+    tell, readable = told(inside), [sample for sample in inside if sample.error is None]
     restarts = Restarts.of(measured, evidence.ended_ns)
     ended = [row for row in measured if window and _ended_inside(row, window)]
     again = [row for row in measured if row.phase == "steady" and window and _sent_inside(row, window)]
     events = sum(part.events for part in parts)
+    silent = _silent(streams, measured, parts) if window else 0
     judged, looped = _loops(measured)
     return Cell(
         streams=streams,
@@ -128,10 +132,10 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
         ready_ns=held.waited_ns if held and held.begin_ns is not None else None,
         ready_deadline_ns=held.deadline_ns - held.streams_began_ns if held else None,
         tokens=tokens,
-        rate=tokens.tokens * 1e9 / window.length_ns if tokens and window and tokens.tokens else None,
-        itl=summarise(part.itl_ns for part in parts if part.itl_ns is not None),
-        chunk_gaps=_gaps(window, timelines),
-        per_user=summarise((1e9 / part.itl_ns for part in parts if part.itl_ns), "1/s"),
+        rate=tokens.tokens * 1e9 / window.length_ns if tokens and window else None,
+        itl=summarise((part.itl_ns for part in parts if part.itl_ns is not None), censored=silent),
+        chunk_gaps=_gaps(window, timelines, totals),
+        per_user=summarise([*(1e9 / part.itl_ns for part in parts if part.itl_ns), *[0.0] * silent], "1/s"),
         tokens_per_chunk=tokens.tokens / events if tokens and events and not tokens.estimated else None,
         ttft=_since_sent(opening, "first_output_ns"),
         second_output=_since_sent(opening, "second_output_ns"),
@@ -150,11 +154,11 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
         samples=len(tell),
         scrape_failures=sum(sample.error is not None for sample in inside),
         queue_share=_queue_share(tell),
-        below_samples=sum((s.running or 0) < streams - restarts.at(s.t_ns) for s in tell),
+        below_samples=sum(below(s, streams, restarts) for s in tell),
         extra_samples=sum((s.running or 0) > streams for s in tell),
         preemptions=delta(tell[0], tell[-1], "preemptions_total") if len(tell) > 1 else None,
-        counter=_counter(tell, timelines, measured),
-        speculation=_speculation(tell),
+        counter=_counter(readable, timelines, totals),
+        speculation=_speculation(readable),
         kv=claim_of(evidence, measured, window, tell),
         restarts=len(again),
         prefill_inside=_prefill_inside(evidence, again),
@@ -218,6 +222,7 @@ def _warmth_of_shares(shares: Sequence[float]) -> Warmth:
 class _Part(Struct, frozen=True):
     """Hold the part of one request that lies within the window."""
 
+    index: int
     events: int
     itl_ns: float | None
 
@@ -228,27 +233,40 @@ def _window(evidence: TrialEvidence, held: Held | None) -> Window | None:
     return Window(held.begin_ns, held.end_ns, BEGINS, ENDS) if held.end_ns <= evidence.ended_ns else None
 
 
-def _parts(window: Window, timelines: Sequence[Timeline], wanted: set[int]) -> list[_Part]:
+def _parts(window: Window, timelines: Sequence[Timeline], tokens_of: Mapping[int, int | None]) -> list[_Part]:
     parts = []
     for timeline in timelines:
-        if timeline.index not in wanted:
+        if timeline.index not in tokens_of:
             continue
         first = bisect_left(timeline.times_ns, window.begin_ns)
         last = bisect_left(timeline.times_ns, window.end_ns)
         if last <= first:
             continue
         counts = timeline.tokens
-        later = sum(counts[first + 1 : last]) if counts is not None else last - first - 1
+        if counts is not None:
+            later: float = sum(counts[first + 1 : last])
+        else:
+            later = (last - first - 1) * tokens_an_event(timeline, tokens_of[timeline.index])
         span = timeline.times_ns[last - 1] - timeline.times_ns[first]
-        parts.append(_Part(last - first, span / later if later > 0 else None))
+        parts.append(_Part(timeline.index, last - first, span / later if later > 0 else None))
     return parts
 
 
-def _gaps(window: Window | None, timelines: Sequence[Timeline]) -> Distribution:
+def _silent(streams: int, rows: Sequence[RequestRow], parts: Sequence[_Part]) -> int:
+    """Count the streams of which nothing arrived within the window."""
+    slots = {row.index: row.slot for row in rows}
+    return max(0, streams - len({slots[part.index] for part in parts}))
+
+
+def _gaps(
+    window: Window | None, timelines: Sequence[Timeline], wanted: Mapping[int, int | None]
+) -> Distribution:
     """Summarise the times between events both of which arrived within the window."""
     pooled = array("q")
     for timeline in timelines if window else ():
         assert window is not None
+        if timeline.index not in wanted:
+            continue
         first = bisect_left(timeline.times_ns, window.begin_ns)
         last = bisect_left(timeline.times_ns, window.end_ns)
         times = timeline.times_ns[first:last]
@@ -259,11 +277,12 @@ def _gaps(window: Window | None, timelines: Sequence[Timeline]) -> Distribution:
 def _since_sent(
     rows: Sequence[RequestRow], field: Literal["first_output_ns", "second_output_ns"]
 ) -> Distribution:
-    """Summarise a moment since the send; a request that never came to it is censored."""
+    """Summarise a moment since the send; a request that did not come to it is censored, one that has none is left out."""
     known = [
         getattr(r, field) - r.sent_ns for r in rows if getattr(r, field) is not None and r.sent_ns is not None
     ]
-    return summarise(known, censored=len(rows) - len(known))
+    without = sum(getattr(r, field) is None and r.outcome == Outcome.ok for r in rows)
+    return summarise(known, censored=len(rows) - len(known) - without)
 
 
 def _ended_inside(row: RequestRow, window: Window) -> bool:
@@ -293,16 +312,15 @@ def _queue_share(samples: Sequence[ServerSample]) -> float | None:
 
 
 def _counter(
-    samples: Sequence[ServerSample], timelines: Sequence[Timeline], rows: Sequence[RequestRow]
+    samples: Sequence[ServerSample], timelines: Sequence[Timeline], tokens_of: dict[int, int | None]
 ) -> CounterView | None:
     counting = [sample for sample in samples if sample.output_tokens_total is not None]
     grown = delta(counting[0], counting[-1], "output_tokens_total") if len(counting) > 1 else None
     if grown is None:
         return None
     between = Window(counting[0].t_ns, counting[-1].t_ns, "first sample", "last sample")
-    return CounterView(
-        between.begin_ns, between.end_ns, grown, tokens_inside(between, timelines, token_totals(rows)).tokens
-    )
+    ours = tokens_inside(between, timelines, tokens_of).tokens
+    return CounterView(between.begin_ns, between.end_ns, grown, ours)
 
 
 def _speculation(samples: Sequence[ServerSample]) -> Speculation | None:
@@ -316,13 +334,14 @@ def _speculation(samples: Sequence[ServerSample]) -> Speculation | None:
     return Speculation(delta(first, last, "spec_drafts_total"), drafted, accepted)
 
 
-def _prefill_inside(evidence: TrialEvidence, again: Sequence[RequestRow]) -> bool:
+def _prefill_inside(evidence: TrialEvidence, again: Sequence[RequestRow]) -> bool | None:
     """Say whether streams that started again had to be prefilled anew: by usage, else by whether there is a cache."""
     if not again:
         return False
     known = [row for row in again if row.cached_tokens is not None and row.prompt_tokens is not None]
     if not known:
-        return evidence.identity_before.value("prefix_caching") is not True
+        caches = evidence.identity_before.value("prefix_caching")
+        return None if caches is None else caches is not True
     block = evidence.identity_before.integer("block_size_tokens") or UNKNOWN_BLOCK_TOKENS
     return any((row.prompt_tokens or 0) - (row.cached_tokens or 0) > 2 * block for row in known)
 

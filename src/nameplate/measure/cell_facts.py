@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nameplate.contract.plan import TrialPlan
 from nameplate.evidence.rows import RequestRow
 from nameplate.measure.cell import Cell
 from nameplate.measure.held import Held
@@ -37,7 +38,7 @@ def cell_facts(
         interrupted=evidence.interrupted,
         failures=len(failed),
         failure=_first(failed),
-        refused_length=refused_length(evidence.rows, plan.shape.input_tokens),
+        refused_length=refused_length(evidence.rows, plan),
         server_changed=_broken(gates, Gate.identity),
         damaged=_broken(gates, Gate.evidence),
         ready=held is not None and held.begin_ns is not None,
@@ -49,6 +50,8 @@ def cell_facts(
         samples=cell.samples,
         below_samples=cell.below_samples,
         extra_samples=cell.extra_samples,
+        # With an arrival there is no fixed window to look at the gauges in.
+        other_traffic=_broken(gates, Gate.no_other_traffic) if plan.hold.arrival is not None else "",
         most_running=round(cell.running.max) if cell.running else None,
         in_flight_below=share,
         judged_streams=cell.judged_streams,
@@ -71,35 +74,35 @@ def counted_facts(evidence: TrialEvidence, gates: Sequence[GateResult], prefill:
         interrupted=evidence.interrupted,
         failures=len(failed),
         failure=_first(failed),
-        refused_length=refused_length(evidence.rows, plan.shape.input_tokens),
+        refused_length=refused_length(evidence.rows, plan),
         server_changed=_broken(gates, Gate.identity),
         damaged=_broken(gates, Gate.evidence),
         ready=True,
         client_late=_broken(gates, Gate.client_lateness),
-        samples=1 if _broken(gates, Gate.no_other_traffic) else 0,
-        extra_samples=1 if _broken(gates, Gate.no_other_traffic) else 0,
-        most_running=plan.concurrency,
+        other_traffic=_broken(gates, Gate.no_other_traffic),
         tokens=float(samples),
         counted_requests=samples,
     )
 
 
-def refused_length(rows: Sequence[RequestRow], asked: int) -> str:
+def refused_length(rows: Sequence[RequestRow], plan: TrialPlan) -> str:
     """Say that the server refused prompts as too long, or read less than it was sent; empty where it did not."""
+    cut = []
     for row in rows:
+        asked, counted = _asked(row, plan), row.prompt_tokens
         if row.outcome == Outcome.http_error and row.http_status in _REFUSING:
-            return (
-                f"the server refused a prompt of {asked:,} tokens: {row.error or f'HTTP {row.http_status}'}"
-            )
-    cut = [
-        row.prompt_tokens
-        for row in rows
-        if row.measured
-        and row.prompt_tokens is not None
-        and row.prompt_tokens < asked
-        and prompt_length(asked, row.prompt_tokens) == "wrong"
-    ]
-    return f"the server read {min(cut):,} of {asked:,} prompt tokens" if cut else ""
+            words = row.error or f"HTTP {row.http_status}"
+            return f"the server refused a prompt of {asked:,} tokens: {words}"
+        if row.phase != "warmup" and counted is not None and counted < asked:
+            if prompt_length(asked, counted) == "wrong":
+                cut.append(f"the server read {counted:,} of {asked:,} prompt tokens")
+    return cut[0] if cut else ""
+
+
+def _asked(row: RequestRow, plan: TrialPlan) -> int:
+    if row.phase == "arrival" and plan.hold is not None and plan.hold.arrival is not None:
+        return plan.hold.arrival.shape.input_tokens
+    return plan.shape.input_tokens
 
 
 def cell_notes(cell: Cell, gates: Sequence[GateResult]) -> tuple[str, ...]:
@@ -107,8 +110,15 @@ def cell_notes(cell: Cell, gates: Sequence[GateResult]) -> tuple[str, ...]:
     notes = []
     if cell.tokens is not None and cell.tokens.estimated:
         notes.append("tokens estimated: the server does not count along, spread evenly over the chunks")
-    if cell.window is not None and not cell.samples:
+    if cell.window is not None and not cell.samples and cell.scrape_failures:
+        notes.append(f"unobserved: all {cell.scrape_failures} looks at the server within the window failed")
+    elif cell.window is not None and not cell.samples:
         notes.append("the server does not tell what it runs: ready once every stream had produced output")
+    if cell.prefill_inside is None:
+        notes.append(
+            f"prefill inside, perhaps: {cell.restarts} streams started again within the window, and the server does "
+            "not tell whether it caches"
+        )
     if cell.prefill_inside:
         notes.append("prefill inside: streams that started again within the window were not cached")
     cached = _broken(gates, Gate.cached_tokens)
@@ -141,12 +151,20 @@ def _contradictions(cell: Cell) -> list[str]:
 
 
 def _failed(rows: Sequence[RequestRow]) -> list[RequestRow]:
-    failed = [row for row in rows if row.outcome != Outcome.ok and row.outcome not in _CUT]
+    failed = [row for row in rows if _empty(row) or (row.outcome != Outcome.ok and row.outcome not in _CUT)]
     return sorted(failed, key=lambda row: row.end_ns or row.scheduled_ns)
 
 
 def _first(failed: Sequence[RequestRow]) -> str:
-    return f"{failed[0].outcome}, {failed[0].error or 'no words'}" if failed else ""
+    if not failed:
+        return ""
+    if _empty(failed[0]):
+        return "an answer without any output"
+    return f"{failed[0].outcome}, {failed[0].error or 'no words'}"
+
+
+def _empty(row: RequestRow) -> bool:
+    return row.outcome == Outcome.ok and row.output_events == 0
 
 
 def _broken(gates: Sequence[GateResult], gate: Gate) -> str:
