@@ -32,7 +32,7 @@ SHAPE_VERSION = "0.4.30"
 GENERATOR = f"nameplate {__version__}"
 BUILD = f"{SHAPE_VERSION}+nameplate.{__version__}"
 
-Table = dict[str, dict[str, float | None]]
+Table = dict[str, dict[str, float]]
 
 
 class ToldOut(Struct, frozen=True):
@@ -142,13 +142,11 @@ def _plan(row: CellRow) -> CellPlan:
 
 
 def _table(rows: list[RowOut]) -> Table:
-    """Return the rates by context and concurrency; null for a cell that failed, none for one that did not run."""
+    """Return the rates by context and concurrency; cells without one are left out, as that tool does."""
     table: Table = {}
     for row in rows:
-        if row.aggregate_tps < 0 and not getattr(row, "loop_detected", False):
-            continue
-        rate = row.aggregate_tps if row.has_rate else None
-        table.setdefault(str(row.context_tokens), {})[str(row.concurrency)] = rate
+        if row.has_rate:
+            table.setdefault(str(row.context_tokens), {})[str(row.concurrency)] = row.aggregate_tps
     return table
 
 

@@ -95,7 +95,7 @@ class RowOut(Struct, frozen=True, kw_only=True):
     ready_reason: str
     timeout_reason: str
     capacity_limited: bool
-    hardware_summary: dict[str, float | int] = {}
+    hardware_summary: dict[str, int] = {}
 
     @property
     def has_rate(self) -> bool:
@@ -189,8 +189,8 @@ def _tail(row: CellRow, values: CellValues, requests: Requests, stable_s: float)
     window, waited = values.window_s or 0.0, row.ready_s or row.ready_deadline_s or 0.0
     failed = requests.failed or (1 if row.status is CellStatus.server_error else 0)
     timed_out = row.status is CellStatus.not_ready
+    hottest = values.gpu.all_gpus.temperature_max_c if values.gpu else None
     length_s = (counter.end_ns - counter.begin_ns) / NS if counter else 0.0
-    gpu = values.gpu.all_gpus if values.gpu else None
     return {
         "input_seq_len_avg": sum(inputs) / len(inputs) if inputs else _middle(row),
         "request_count": len(samples) if samples else (values.requests or 0),
@@ -220,9 +220,7 @@ def _tail(row: CellRow, values: CellValues, requests: Requests, stable_s: float)
         # Its programs hide the rate of such a cell unless they are told to show it.
         "capacity_limited": row.status
         in (CellStatus.not_ready, CellStatus.underfilled, CellStatus.extra_traffic),
-        "hardware_summary": {"temp_max_c": gpu.temperature_max_c}
-        if gpu and gpu.temperature_max_c is not None
-        else {},
+        "hardware_summary": {} if hottest is None else {"temp_max_c": hottest},
     }
 
 
