@@ -151,6 +151,8 @@ def say_held(shot: HeldShot) -> str:
     held = shot.held
     if held is None:
         left = "" if shot.left_ns is None else f", {_rough(shot.left_ns)} to the ready deadline"
+        if shot.produced >= shot.streams:
+            return f"ramp: all {numbers.count(shot.streams, 'stream')} have produced output, not stable yet{left}"
         return (
             f"ramp: {shot.produced:,} of {numbers.count(shot.streams, 'stream')} have produced output{left}"
         )

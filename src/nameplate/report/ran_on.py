@@ -19,6 +19,8 @@ from nameplate.report.layout import facts, heading
 from nameplate.report.safe import safe, safe_text
 
 _GIB = 1 << 30
+# What a diagnostic says of a tool that is not there, behind the tool's name.
+_NOT_INSTALLED = " is not installed"
 # An honest command line or note is shorter; a hostile one is counted.
 _TEXT_LIMIT = 2000
 
@@ -33,7 +35,7 @@ def ran_on(result: SpeedResult) -> RenderableType:
     ):
         value = result.identity.text(name)
         if value not in (None, "", "none"):
-            lines.append((label, safe(value)))
+            lines.append((label, safe(value) + (_accepted(result) if name == "speculative" else "")))
     lines.append(("Limits", _limits(result.limits)))
     for host in result.hosts:
         lines += _host(host)
@@ -53,6 +55,22 @@ def _server(result: SpeedResult) -> str:
     model = result.model or identity.text("model") or "a model that it does not name"
     said = f"{engine or 'an engine that does not name itself'}, serving {model}"
     return f"{said}, at {result.target}" if result.target else said
+
+
+def _accepted(result: SpeedResult) -> str:
+    """Say how many of the drafted tokens were accepted in the valid cells, and what a chunk held."""
+    valid = [values for row in result.rows_of("decode") if (values := values_of(row)) is not None]
+    shares = [v.speculation.acceptance for v in valid if v.speculation is not None]
+    known = [share for share in shares if share is not None]
+    chunks = [v.tokens_per_chunk for v in valid if v.tokens_per_chunk is not None]
+    said = ""
+    if known:
+        said += (
+            f", {numbers.between(f'{min(known):.0%}', f'{max(known):.0%}')} of the drafted tokens accepted"
+        )
+    if chunks:
+        said += f", {numbers.between(f'{min(chunks):.2f}', f'{max(chunks):.2f}')} tokens a chunk"
+    return said
 
 
 def _limits(limits: ServerLimits) -> str:
@@ -113,7 +131,7 @@ def _host(host: HostDescription) -> list[tuple[str, RenderableType]]:
         lines.append(("", f"no GPU seen: {safe(host.gpus_note)}" if host.gpus_note else "no GPU seen"))
     silent = _silent(host)
     if silent:
-        lines.append(("", Text(f"did not run: {silent}", style="dim")))
+        lines.append(("", Text(silent, style="dim")))
     lines += [("", safe_text(fault, "yellow")) for fault in host.faults[:5]]
     return lines
 
@@ -142,12 +160,22 @@ def _gpu(gpu: Gpu) -> str:
 
 
 def _silent(host: HostDescription) -> str:
-    """Name the diagnostics that gave no answer, each with the reason, in one line."""
-    return ", ".join(
-        f"{safe(one.name, 60)} ({safe(one.did_not_run or f'ended with {one.returncode}', 80)})"
-        for one in host.diagnostics
-        if not one.ok
-    )
+    """Say in one line which diagnostics gave no answer: tools that are not there once each, others with the reason."""
+    absent: dict[str, None] = {}
+    failed = []
+    for one in host.diagnostics:
+        if one.ok:
+            continue
+        reason = one.did_not_run or f"ended with {one.returncode}"
+        tool, missing, _ = reason.partition(_NOT_INSTALLED)
+        if missing:
+            absent[safe(tool, 60)] = None
+        else:
+            failed.append(f"{safe(one.name, 60)} ({safe(reason, 80)})")
+    said = [f"not installed: {', '.join(absent)}"] if absent else []
+    if failed:
+        said.append(f"did not run: {', '.join(failed)}")
+    return "; ".join(said)
 
 
 def _gpus_at_work(result: SpeedResult) -> list[tuple[str, RenderableType]]:

@@ -73,7 +73,7 @@ def _how(result: SpeedResult) -> str:
         if sampling.temperature is None
         else f"temperature {sampling.temperature:g}"
     )
-    eos = "not ended early" if sampling.ignore_eos else "ended where the model ends them"
+    eos = "EOS ignored" if sampling.ignore_eos else "ended where the model ends them"
     profile = "" if speed.profile == "custom" else f"Profile {safe(speed.profile, 40)}: "
     said = f"outputs of up to {speed.output_tokens:,} tokens, {eos}, at {temperature}; {unique}{warm}."
     return profile + (said if profile else said[:1].upper() + said[1:])

@@ -82,11 +82,15 @@ def _decode(result: SpeedResult) -> str:
         said = ("No cell with one user is valid; " if alone else "") + each
         said = said[:1].upper() + said[1:]
     if len(valid) == 1:
-        return f"{said}; no other cell is valid."
+        if row.concurrency > 1:
+            said += f", {about}{numbers.brief_rate(values.tokens_per_s)} tok/s in all"
+        return f"{said}; no other cell is valid." if len(result.rows_of("decode")) > 1 else f"{said}."
     peak_row, peak = most
     rate = ("about " if peak.estimated else "") + numbers.brief_rate(peak.tokens_per_s)
     users = numbers.count(peak_row.concurrency, "user")
-    return f"{said}; the most this server gave was {rate} tok/s, {users} at {label_of(peak_row)}."
+    share = numbers.brief_rate(per_user(peak)) if peak_row.concurrency > 1 else numbers.ABSENT
+    each = "" if share == numbers.ABSENT else f", each reading {share}"
+    return f"{said}; the most this server gave was {rate} tok/s, {users} at {label_of(peak_row)}{each}."
 
 
 def _prefill(result: SpeedResult) -> str:

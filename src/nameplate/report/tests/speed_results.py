@@ -237,7 +237,7 @@ def host(which: str = "server", *, said: str = "the target is a loopback address
         p2p=of_texts(None, None),
         diagnostics=(
             Diagnostic(name="topology", command=("nvidia-smi", "topo", "-m"), returncode=0, stdout="x"),
-            Diagnostic(name="numactl", command=("numactl", "-H"), did_not_run="not installed"),
+            Diagnostic(name="numactl", command=("numactl", "-H"), did_not_run="numactl is not installed"),
         ),
     )
 

@@ -79,7 +79,8 @@ def test_the_answer_comes_first_and_is_of_valid_cells_only() -> None:
     """One user's speed and the most that the server gave stand first; a larger discarded rate is no answer."""
     first = shown(width=200).splitlines()[0]
     assert first.startswith(
-        "One user at 8K reads 162.8 tok/s; the most this server gave was 4,790 tok/s, 128 users at 16K."
+        "One user at 8K reads 162.8 tok/s; the most this server gave was 4,790 tok/s, 128 users at 16K, each "
+        "reading 37.6."
     )
     lost = decode_values(9000.0, 8, 100)
     bad = row("decode", 8 * KI, 8, None, CellStatus.looped, "8 of 8", discarded=lost)
@@ -98,7 +99,7 @@ def test_what_is_not_measured_is_said() -> None:
     assert answer(only(prefill)) == "Decode was not measured. Prompts are read at 15,900 tok/s at 8K."
     assert answer(only(looped, prefill)).startswith("Decode: no cell is valid (1 looped).")
     assert answer(only(looped, pair)).startswith(
-        "No cell with one user is valid; each of 2 users at 8K reads 90.4 tok/s; no other cell is valid."
+        "No cell with one user is valid; each of 2 users at 8K reads 90.4 tok/s, 180.0 tok/s in all; no other cell is valid."
     )
     assert answer(only()) == "Nothing was planned, so there is no rate."
     assert coverage(only(looped, finished=False)).startswith("Not finished: ")
@@ -182,7 +183,7 @@ def test_hardware_of_the_client_is_not_the_servers() -> None:
     assert "Server's host" in shown()
     text = unwrapped(shown(speed_result(hosts=(host("client", said="the target is elsewhere"),))))
     assert "Client's host the target is elsewhere; its hardware says nothing of the server" in text
-    assert "did not run: numactl (not installed)" in text
+    assert "not installed: numactl" in text
 
 
 def test_gpus_at_work_and_energy_are_told() -> None:
