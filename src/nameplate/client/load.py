@@ -71,6 +71,7 @@ class Load:
         self._rows: list[RequestRow] = []
         self._first_outputs: list[tuple[int, int]] = []
         self._exhausted = False
+        self._released = False
         self.flights: dict[int, Flight] = {}
         self.stopping = False
         self.cancelled = False
@@ -91,8 +92,8 @@ class Load:
         if following >= len(self._order.stages):
             return 0
         schedule = self._order.stages[following].schedule
-        slots = schedule.slots + (isinstance(schedule, Streams) and schedule.arrival)
-        return len(range(self._order.worker, slots, self._order.workers))
+        own = len(range(self._order.worker, schedule.slots, self._order.workers))
+        return own + (isinstance(schedule, Streams) and schedule.arrival and self._order.worker == 0)
 
     @property
     def next_first_index(self) -> int:
@@ -126,12 +127,13 @@ class Load:
 
     def release(self, now_ns: int) -> None:
         """Let the arrival beside the streams start now, if it is this worker's and has not yet come."""
-        schedule = self._order.stages[self._stage].schedule
-        if not isinstance(schedule, Streams) or not schedule.arrival or self.stopping:
+        if self._stage < 0 or self.stopping or self._released:
             return
-        slot = schedule.slots
-        if slot % self._order.workers == self._order.worker and slot not in self._slot_starts:
-            heapq.heappush(self._due, (now_ns, slot))
+        schedule = self._order.stages[self._stage].schedule
+        # The first worker's, since each of the others may be without a stream, and so at its end already.
+        if isinstance(schedule, Streams) and schedule.arrival and self._order.worker == 0:
+            self._released = True
+            heapq.heappush(self._due, (now_ns, schedule.slots))
 
     @property
     def busy_slots(self) -> int:
@@ -278,8 +280,18 @@ class Load:
         del self.flights[flight.index]
         if (flight.phase in ("opening", "steady")) == (self.stage_name == "measured"):
             self.ended += 1
-        if not self.stopping and not self._exhausted and flight.phase != "arrival":
+        if not self.stopping and not self._exhausted and self._goes_on(flight, ending):
             heapq.heappush(self._due, (t_ns, flight.slot))
+
+    def _goes_on(self, flight: Flight, ending: Ending) -> bool:
+        """Say whether a slot starts again: an arrival comes once, and a held stream is not held against a server that
+        refuses it, which would be asked thousands of times a second."""
+        if flight.phase == "arrival":
+            return False
+        if not isinstance(self._order.stages[self._stage].schedule, Streams):
+            return True
+        status = flight.reader.status
+        return ending is Ending.complete and status is not None and 200 <= status < 300
 
     # -- deadlines, stopping --------------------------------------------------------------------------------------
 

@@ -277,7 +277,7 @@ def _gaps(
 def _since_sent(
     rows: Sequence[RequestRow], field: Literal["first_output_ns", "second_output_ns"]
 ) -> Distribution:
-    """Summarise a moment since the send; a request that did not come to it is censored, one that has none is left out."""
+    """Summarise a moment since the send; who was cut before it is censored, an answer without it is no member."""
     known = [
         getattr(r, field) - r.sent_ns for r in rows if getattr(r, field) is not None and r.sent_ns is not None
     ]

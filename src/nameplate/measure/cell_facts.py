@@ -93,9 +93,9 @@ def refused_length(rows: Sequence[RequestRow], plan: TrialPlan) -> str:
         if row.outcome == Outcome.http_error and row.http_status in _REFUSING:
             words = row.error or f"HTTP {row.http_status}"
             return f"the server refused a prompt of {asked:,} tokens: {words}"
-        if row.phase != "warmup" and counted is not None and counted < asked:
-            if prompt_length(asked, counted) == "wrong":
-                cut.append(f"the server read {counted:,} of {asked:,} prompt tokens")
+        short = row.phase != "warmup" and counted is not None and counted < asked
+        if short and counted is not None and prompt_length(asked, counted) == "wrong":
+            cut.append(f"the server read {counted:,} of {asked:,} prompt tokens")
     return cut[0] if cut else ""
 
 

@@ -16,8 +16,8 @@ from nameplate.measure.windows import Window
 class KvClaim(Struct, frozen=True):
     """Hold what a cell's requests should hold of the KV pool in the window, and what it really held.
 
-    `prompt_tokens` is the shared part once and the unique parts of all streams, `claim_tokens` that and half of what
-    each stream produces from its start to the window's end; `held_tokens` is the mean use times the pool.
+    `prompt_tokens` is the shared part once and the unique parts of all streams, `claim_tokens` that and what the
+    streams had produced in the middle of the window; `held_tokens` is the mean use times the pool.
     """
 
     pool_tokens: int | None
@@ -40,7 +40,7 @@ def kv_prompt_tokens(prompt_tokens: int, shared_tokens: int, streams: int, block
     """Return what the prompts of C streams hold of a KV pool: the shared part once, unique parts in whole blocks."""
     block = block_tokens or 1
     shared = shared_tokens // block * block
-    unique = -(-(prompt_tokens - shared) // block) * block
+    unique = -(-max(0, prompt_tokens - shared) // block) * block
     return shared + streams * unique
 
 

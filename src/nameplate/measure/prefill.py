@@ -87,8 +87,9 @@ def samples_of(rows: Iterable[RequestRow]) -> tuple[PrefillSample, ...]:
 
 
 def spread_of(rates: Sequence[float]) -> float | None:
-    """Return (max - min) / median; None below two rates."""
-    return (max(rates) - min(rates)) / statistics.median(rates) if len(rates) > 1 else None
+    """Return (max - min) / median; None below two rates, or where nothing was computed."""
+    median = statistics.median(rates) if len(rates) > 1 else 0.0
+    return (max(rates) - min(rates)) / median if median > 0 else None
 
 
 def enough(samples: Sequence[PrefillSample], rule: PrefillRule, spent_ns: int) -> bool:

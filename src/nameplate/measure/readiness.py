@@ -16,38 +16,87 @@ from nameplate.evidence.rows import RequestRow
 
 # A gauge shows the server's last step, so a stream that ends and starts again may be missing in it for a while.
 RESTART_SLACK_NS = 250_000_000
-# Fewer samples than this within the stable time are no observation of a second or more.
+# One that still waits so long after it started again is not between two steps: the server has no room for it.
+RESTART_WAIT_NS = 1_000_000_000
+# Fewer samples than this within the stable time, or samples of less than this share of it, are no observation of it.
 LEAST_SAMPLES = 2
+LEAST_SPAN = 0.5
 # After this many stable times with more running than ours it will not get better: it is somebody else's.
 EXTRA_PATIENCE = 3
 
 
 class Restarts:
-    """Count the streams that were between two of their requests at a moment."""
+    """Count the streams that were between two of their requests at a moment.
 
-    def __init__(self, intervals: Iterable[tuple[int, int]], slack_ns: int = RESTART_SLACK_NS) -> None:
-        pairs = list(intervals)
-        self._begins = sorted(begin - slack_ns for begin, _ in pairs)
-        self._ends = sorted(end + slack_ns for _, end in pairs)
+    An interval is a stream with the send and the first output of a later request of its. A stream counts once,
+    however often it starts again.
+    """
+
+    def __init__(self, intervals: Iterable[tuple[int, int, int]], slack_ns: int = RESTART_SLACK_NS) -> None:
+        whole = sorted((stream, begin - slack_ns, end + slack_ns) for stream, begin, end in intervals)
+        recent = [
+            (stream, begin, min(end, begin + 2 * slack_ns + RESTART_WAIT_NS)) for stream, begin, end in whole
+        ]
+        self._whole, self._recent = _Cover(whole), _Cover(recent)
 
     @classmethod
     def of(cls, rows: Iterable[RequestRow], until_ns: int, slack_ns: int = RESTART_SLACK_NS) -> Restarts:
         """Take the later requests of streams, each from its send to its first output."""
         intervals = (
-            (row.sent_ns, row.first_output_ns or row.end_ns or until_ns)
+            (row.slot or 0, row.sent_ns, _restarted_ns(row, until_ns))
             for row in rows
             if row.phase == "steady" and row.sent_ns is not None
         )
         return cls(intervals, slack_ns)
 
     def at(self, t_ns: int) -> int:
+        """Return how many streams had started again and not produced: a server may count them as running or not."""
+        return self._whole.at(t_ns)
+
+    def lately(self, t_ns: int) -> int:
+        """Return how many of them had done so within a moment: these may also wait."""
+        return self._recent.at(t_ns)
+
+
+class _Cover:
+    """Count the streams that an interval of theirs covers; `ordered` is by stream and begin."""
+
+    def __init__(self, ordered: Sequence[tuple[int, int, int]]) -> None:
+        merged: list[tuple[int, int, int]] = []
+        for stream, begin, end in ordered:
+            if merged and merged[-1][0] == stream and begin <= merged[-1][2]:
+                merged[-1] = (stream, merged[-1][1], max(end, merged[-1][2]))
+            else:
+                merged.append((stream, begin, end))
+        self._begins = sorted(begin for _, begin, _ in merged)
+        self._ends = sorted(end for _, _, end in merged)
+
+    def at(self, t_ns: int) -> int:
         return bisect_right(self._begins, t_ns) - bisect_left(self._ends, t_ns)
 
 
-def full(sample: ServerSample, concurrency: int, restarting: int) -> bool:
+def _restarted_ns(row: RequestRow, until_ns: int) -> int:
+    if row.first_output_ns is not None:
+        return row.first_output_ns
+    return row.end_ns if row.end_ns is not None else until_ns
+
+
+def full(sample: ServerSample, concurrency: int, restarts: Restarts) -> bool:
     """Say whether the server runs exactly ours and none waits, but for streams that are starting again."""
-    running, waiting = sample.running or 0, sample.waiting or 0
-    return concurrency - restarting <= running <= concurrency and waiting <= restarting
+    running = sample.running or 0
+    return (
+        running <= concurrency
+        and (sample.waiting or 0) <= restarts.lately(sample.t_ns)
+        and not below(sample, concurrency, restarts)
+    )
+
+
+def below(sample: ServerSample, concurrency: int, restarts: Restarts) -> bool:
+    """Say whether fewer than ours run, beyond streams that are starting again and not kept waiting for it."""
+    running = sample.running or 0
+    if running < concurrency - restarts.at(sample.t_ns):
+        return True
+    return running < concurrency and (sample.waiting or 0) > restarts.lately(sample.t_ns)
 
 
 def told(samples: Iterable[ServerSample]) -> list[ServerSample]:
@@ -109,9 +158,9 @@ class Gate(Struct, frozen=True):
         if not server_tells:
             return True
         recent = self._recent(now_ns, samples)
-        if len(recent) < LEAST_SAMPLES:
+        if len(recent) < LEAST_SAMPLES or recent[-1].t_ns - recent[0].t_ns < LEAST_SPAN * self.stable_ns:
             return False
-        return all(full(sample, self.streams, restarts.at(sample.t_ns)) for sample in recent)
+        return all(full(sample, self.streams, restarts) for sample in recent)
 
     def crowded(self, now_ns: int, first_outputs_ns: Sequence[int], samples: Sequence[ServerSample]) -> bool:
         """Say whether more than ours have run for so long that they are not going to end."""

@@ -78,8 +78,11 @@ def tokens_inside(
         if counts is not None:
             total += sum(counts) if len(inside) == len(times) else sum(counts[at] for at in inside)
             continue
-        events = len(times)
-        tokens = tokens_of[timeline.index]
         estimated = estimated or bool(inside)
-        total += len(inside) * ((tokens if tokens is not None else events) / events)
+        total += len(inside) * tokens_an_event(timeline, tokens_of[timeline.index])
     return TokenCount(total, estimated)
+
+
+def tokens_an_event(timeline: Timeline, tokens: int | None) -> float:
+    """Return how many tokens each event of a request stands for where the server did not count along; 1 if unknown."""
+    return 1.0 if tokens is None or not timeline.times_ns else tokens / len(timeline.times_ns)

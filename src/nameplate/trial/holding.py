@@ -83,7 +83,7 @@ class HoldSteering:
         self._server_tells = server_tells
         self._began_ns: int | None = None
         self._produced: dict[int, int] = {}
-        self._restarts: list[tuple[int, int]] = []
+        self._restarts: list[tuple[int, int, int]] = []
         self._ttfts_ns: dict[int, int] = {}
         self._end_ns: int | None = None
         self._ready_ns: int | None = None
@@ -115,22 +115,28 @@ class HoldSteering:
             if phase == "opening":
                 self._produced.setdefault(index - self._first_index, progress.t_ns)
             elif phase == "steady":
-                self._restarts.append((progress.t_ns - ttft_ns, progress.t_ns))
+                self._restarts.append((self._stream(index), progress.t_ns - ttft_ns, progress.t_ns))
             elif self._released_ns is not None and self._end_ns is None:
                 assert self._hold.arrival is not None
                 self._end_ns = progress.t_ns + self._hold.arrival.after_ns
         for row in progress.rows:
             self._ttfts_ns.pop(row.index, None)
-            self._failed = self._failed or row.outcome not in _FINE
+            # An empty answer is no output, and its stream would start again at once, for ever.
+            empty = row.outcome == Outcome.ok and not row.output_events
+            self._failed = self._failed or empty or row.outcome not in _FINE
         keep_ns = progress.t_ns - 2 * EXTRA_PATIENCE * self._hold.stable_ns
-        self._restarts = [pair for pair in self._restarts if pair[1] >= keep_ns]
+        self._restarts = [restart for restart in self._restarts if restart[2] >= keep_ns]
 
     def _await_ready(self, progress: Progress, began_ns: int) -> Command | None:
         now_ns, hold = progress.t_ns, self._hold
         samples = self._tail.read(now_ns)
         firsts = list(self._produced.values())
         deadline_ns = began_ns + hold.ready_ns
-        restarting = [(sent, now_ns) for index, sent in progress.waiting_since if self._is_restart(index)]
+        restarting = [
+            (self._stream(index), sent, now_ns)
+            for index, sent in progress.waiting_since
+            if self._requests.phase(index) == "steady"
+        ]
         restarts = Restarts([*self._restarts, *restarting])
         held = Held(
             streams_began_ns=began_ns,
@@ -140,7 +146,11 @@ class HoldSteering:
             server_tells=self._server_tells,
         )
         if self._failed:
-            self._decide(structs.replace(held, gave_up="a request failed while the streams started"))
+            self._decide(
+                structs.replace(
+                    held, gave_up="a request failed or had an empty answer while the streams started"
+                )
+            )
             return self._cancel()
         if self._gate.ready(now_ns, firsts, samples, restarts, self._server_tells):
             self._ready_ns = now_ns
@@ -174,5 +184,5 @@ class HoldSteering:
         self._cancelled = True
         return "cancel"
 
-    def _is_restart(self, index: int) -> bool:
-        return self._requests.phase(index) == "steady"
+    def _stream(self, index: int) -> int:
+        return self._requests.prompt(index) - self._first_index

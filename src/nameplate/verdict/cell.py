@@ -48,6 +48,7 @@ class CellFacts(Struct, frozen=True, kw_only=True):
     server refused the prompt as too long, or read less of it. `saw` is what the readiness gate saw last. Shares are of
     `samples` of the server's gauges within the window; `in_flight_below` is our own share of time. `kv_claim_tokens`
     is what the cell's prompts need by the planned sharing, `kv_held_share` the fullest that the pool was.
+    `other_traffic` tells of requests beyond ours where the gauges are not held against the number of streams.
     `counted_requests` is set for a load that is counted instead of held.
     """
 
@@ -67,6 +68,7 @@ class CellFacts(Struct, frozen=True, kw_only=True):
     samples: int = 0
     below_samples: int = 0
     extra_samples: int = 0
+    other_traffic: str = ""
     most_running: int | None = None
     in_flight_below: float | None = None
     judged_streams: int = 0
@@ -108,6 +110,8 @@ def _status(facts: CellFacts) -> tuple[CellStatus, str]:
             CellStatus.extra_traffic,
             f"{facts.most_running} running of {streams} ours, in {facts.extra_samples} of {facts.samples} samples",
         )
+    if facts.other_traffic:
+        return CellStatus.extra_traffic, facts.other_traffic
     if facts.samples and facts.below_samples > UNDERFILLED_SHARE * facts.samples:
         return (
             CellStatus.underfilled,

@@ -1,4 +1,4 @@
-"""What is known of a cell before it runs: that it cannot, that it may be preempted, how long it may take to be ready."""
+"""What is known of a cell before it runs: that it cannot, may be preempted, how long it may take to be ready."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def foregone(matrix: Matrix, cell: CellPlan, limits: ServerLimits) -> CellVerdic
             CellStatus.over_limit,
             f"{cell.context_tokens:,} prompt tokens and an answer, and the server's context holds {context:,}",
         )
-    if cell.kind in ("decode", "mixed") and running is not None and streams > running:
-        return CellVerdict(
-            CellStatus.over_limit, f"{streams} streams, and the server runs at most {running} at once"
-        )
+    at_once = streams + (cell.kind == "mixed")
+    if cell.kind in ("decode", "mixed") and running is not None and at_once > running:
+        what = f"{streams} streams" + (" and the long prompt" if cell.kind == "mixed" else "")
+        return CellVerdict(CellStatus.over_limit, f"{what}, and the server runs at most {running} at once")
     if cell.kind in ("prefill", "mixed"):
         return None
     need = kv_need(matrix, cell, limits)

@@ -75,7 +75,7 @@ def _check_samples(evidence: TrialEvidence, held: Held, begin_ns: int, ledger: L
         ledger.fail(Name.readiness, f"{len(recent)} samples of the server in the stable time")
     restarts = Restarts.of(evidence.rows, evidence.ended_ns, RESTART_SLACK_NS + _REPORTS_NS)
     for sample in recent:
-        if not full(sample, plan.concurrency, restarts.at(sample.t_ns)):
+        if not full(sample, plan.concurrency, restarts):
             ledger.fail(
                 Name.readiness,
                 f"in the stable time the server ran {sample.running} of {plan.concurrency} and kept "
