@@ -7,26 +7,26 @@ from nameplate.sim.preset import Neighbour, Preset
 
 SECOND_NS = 1_000_000_000
 
-# Invented. It drafts three tokens at 70% and so gives 1 + 0.7 + 0.49 + 0.343 = 2.53 tokens a step: chunks are not
-# tokens, and a window of 30 s is some 600 chunks a stream, which simulate quickly. One request alone gets 50 tok/s, 128
-# of 8K get 35 each, so that 4,096 characters of text come within 20 s and a loop can be told. A step prefills up to
-# 4,096 tokens in 0.08 s: 128 prompts of 16K are read in 42 s, and one of 8K in 0.16 s. The context limit leaves 27K
-# for the longest prompt with 4,096 of output and 1,024 to spare, and refuses 32K and more; the pool holds 128 of those
-# with their outputs.
+# Invented. It drafts seven tokens at 85% and so gives (1 - 0.85^8) / 0.15 = 4.85 tokens a step: chunks are not tokens,
+# and a window of 30 s is some 300 chunks a stream, which simulate quickly. One request alone gets 48 tok/s, 128 of 8K
+# get 38 each, so that 4,096 characters of text come within 25 s and a loop can be told. A step prefills up to 4,096
+# tokens in 0.08 s on top of its 0.1 s: a prompt of 8K alone is read in 0.4 s, 128 of 16K in some two minutes. The
+# context limit leaves 27K for the longest prompt with 4,096 of output and 1,024 to spare, and refuses 32K and more;
+# the pool holds 128 of those with their outputs.
 _ENGINE = EngineParameters(
     scheduler="mixed",
     chunk_tokens=4_096,
-    step_ns=50_000_000,
+    step_ns=100_000_000,
     prefill_token_ns=20_000.0,
-    decode_sequence_ns=100_000.0,
+    decode_sequence_ns=200_000.0,
     resident_token_ns=3.0,
     kv_tokens=128 * 32_768,
     block_tokens=16,
     running_limit_requested=256,
     running_limit=256,
     context_tokens=32_768,
-    draft_tokens=3,
-    acceptance=0.7,
+    draft_tokens=7,
+    acceptance=0.85,
 )
 
 MATRIX = Preset(
@@ -53,18 +53,19 @@ SMALL_KV = _trouble(
 PREEMPT = _trouble(
     "preempt",
     "preemption: the prompts of 8K x 16 and 16K x 8 fit the KV pool, their outputs do not: streams are lost",
-    # 8K x 16 with its template is 131,552 tokens: some 8,448 remain, 528 of output a stream. Seven drafts at 90% give
-    # 5.7 tokens a step, so that takes five seconds. From then on one request after another is thrown out, and waits
+    # 8K x 16 with its template is 131,552 tokens: some 8,448 remain, 528 of output a stream. Fifteen drafts at 95% give
+    # 11.2 tokens a step, so that takes five seconds. From then on one request after another is thrown out, and waits
     # for room for all of itself: after 30 s 11 of 16 run, or 6 of 8.
     kv_tokens=140_000,
-    draft_tokens=7,
-    acceptance=0.9,
+    draft_tokens=15,
+    acceptance=0.95,
 )
 THRASH = _trouble(
     "thrash",
     "recompute thrash: as preempt, and answers end so soon that who was thrown out comes back, again and again",
-    # Fifteen drafts at 95% give 11.2 tokens a step: an answer of 4,096 ends after 20 s or so and makes room for the
-    # first in line, who prefills all it had and is the next to be thrown out. 8K x 16 is never ready.
+    # Steps are half as long: an answer of 4,096 ends after 20 s or so and makes room for the first in line, who
+    # prefills all it had and is the next to be thrown out. 8K x 16 is never ready.
+    step_ns=50_000_000,
     kv_tokens=140_000,
     draft_tokens=15,
     acceptance=0.95,
@@ -77,7 +78,6 @@ STARVED = _trouble(
     # 1/16) = 3,462 steps, 3.4 times what they take one by one, and answers are long enough (4,096 / 1.11 steps) that
     # none ends before. With more than 16 streams the first 16 leave nothing to the others until they end.
     chunk_tokens=128,
-    draft_tokens=7,
     acceptance=0.1,
 )
 KV_CLAIM = _trouble(
@@ -100,7 +100,7 @@ TRAFFIC = structs.replace(
     MATRIX,
     name="matrix-traffic",
     about="extra traffic: 15 s after every 8th request somebody else's runs for some 10 s",
-    # About 40 tok/s: 400 tokens take ten seconds, a third of a window.
+    # At some 40 tok/s 400 tokens take ten seconds, a third of a window.
     neighbour=Neighbour(every=8, delay_ns=15 * SECOND_NS, prompt_tokens=2_048, output_tokens=400),
 )
 LOOP = structs.replace(
