@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from nameplate.report.table import Cell, Column, FittingTable
+from nameplate.report.table import GAP, Cell, Column, FittingTable, line_width
 
 
 class GridCell:
@@ -55,22 +55,33 @@ class Grid:
         self._cells = dict(cells)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for at, block in enumerate(self._blocks(console, options)):
+        for at, block in enumerate(self._blocks(options)):
             if at:
                 yield Text("")
             yield block
 
-    def _blocks(self, console: Console, options: ConsoleOptions) -> list[FittingTable]:
+    def _blocks(self, options: ConsoleOptions) -> list[FittingTable]:
         count = len(self._columns)
+        widths = {wide: self._widths(wide, options.ascii_only) for wide in (True, False)}
+        head = max((line_width(text) for text in (Text(self._corner), *self._rows)), default=0)
         for blocks in range(1, count + 1):
+            parts = [self._part(blocks, number) for number in range(blocks)]
             for wide in (True, False):
-                tables = [
-                    self._table(self._part(blocks, number), wide, options.ascii_only)
-                    for number in range(blocks)
-                ]
-                if all(table.natural_width(console, options) <= options.max_width for table in tables):
-                    return tables
-        return [self._table((at,), False, options.ascii_only) for at in range(count)]
+                widest = max(head + sum(widths[wide][at] + GAP for at in part) for part in parts)
+                if widest <= options.max_width or (blocks == count and not wide):
+                    return [self._table(part, wide, options.ascii_only) for part in parts]
+        return []
+
+    def _widths(self, wide: bool, ascii_only: bool) -> list[int]:
+        """Return how wide each column is in this form."""
+        rows = range(len(self._rows))
+        return [
+            max(
+                len(name),
+                *(line_width(self._cells.get((row, at), EMPTY).text(wide, ascii_only)) for row in rows),
+            )
+            for at, name in enumerate(self._columns)
+        ]
 
     def _part(self, blocks: int, number: int) -> range:
         count = len(self._columns)

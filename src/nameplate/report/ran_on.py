@@ -125,7 +125,9 @@ def _host(host: HostDescription) -> list[tuple[str, RenderableType]]:
         f"kernel {safe(system.kernel, 80)}" if system.kernel is not None else "",
         f"in a container ({safe(system.container, 80)})" if system.container is not None else "",
     ]
-    lines.append(("", ", ".join(part for part in machine if part) or "nothing of it could be read"))
+    told = ", ".join(part for part in machine if part)
+    if told or not host.gpus:
+        lines.append(("", told or "nothing of it could be read"))
     lines += [("", said) for said in _gpus(host.gpus)]
     if not host.gpus:
         lines.append(("", f"no GPU seen: {safe(host.gpus_note)}" if host.gpus_note else "no GPU seen"))

@@ -10,13 +10,14 @@ from rich.text import Text
 from nameplate.evidence.layout import RESULT, TRIALS
 from nameplate.measure.speed_result import SpeedResult
 from nameplate.report import numbers
+from nameplate.report.imported import definitions, whose
 from nameplate.report.layout import Command, facts, stacked
 from nameplate.report.matrix import matrix
 from nameplate.report.mixed import mixed_section
 from nameplate.report.prefill import prefill_table
 from nameplate.report.ran_on import ran_on
 from nameplate.report.safe import safe, safe_text
-from nameplate.report.speed_words import answer, coverage, definitions, methodology, notes, whose
+from nameplate.report.speed_words import answer, coverage, methodology, notes
 from nameplate.verdict.cell import CellStatus
 
 
@@ -92,7 +93,8 @@ def _ending(result: SpeedResult, directory: Path, again: str | None) -> Renderab
         lines.append(
             ("", f"no evidence of ours; the imported file's SHA-256 is {safe(result.origin.sha256, 80)}")
         )
-    lines.append(("All numbers", f"{safe(where, 1000)}/{RESULT}; --all prints them as a table"))
+    table = "; --all prints them as a table" if result.origin is None else ""
+    lines.append(("All numbers", f"{safe(where, 1000)}/{RESULT}{table}"))
     shown = next((row.trials[-1] for row in result.rows if row.trials), None)
     if shown is not None:
         lines.append(

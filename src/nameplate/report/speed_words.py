@@ -152,35 +152,6 @@ def _cells(rows: Sequence[CellRow]) -> str:
     return shown if len(rows) <= 8 else f"{shown} and {len(rows) - 8:,} more"
 
 
-def whose(result: SpeedResult) -> RenderableType | None:
-    """Say of an imported result whose numbers these are; None for our own."""
-    origin = result.origin
-    if origin is None:
-        return None
-    text = Text("Imported: ", style="bold yellow")
-    text.append(
-        f"these numbers are those of {safe(origin.tool, 80)} {safe(origin.version, 40)}, by its definitions, from "
-        f"{safe(origin.file)}. nameplate has measured none of them; it read the file and gave each cell its status.",
-        style="default not bold",
-    )
-    return text
-
-
-def definitions(result: SpeedResult) -> RenderableType | None:
-    """List what an imported result's fields mean there, beside what ours of that name mean."""
-    origin = result.origin
-    if origin is None or not origin.definitions:
-        return None
-    ours = {method.name: method for method in result.methodology}
-    lines: list[tuple[str, RenderableType]] = []
-    for name, meaning in origin.definitions.items():
-        said = safe_text(meaning, "", _NOTE_LIMIT)
-        if name in ours:
-            said.append(f" (here: {safe(ours[name].formula, _NOTE_LIMIT)})", style="dim")
-        lines.append((safe(name, 40), said))
-    return Group(heading(f"What differs by {safe(origin.tool, 80)}'s definitions"), facts(lines))
-
-
 def methodology(result: SpeedResult) -> RenderableType | None:
     """Return what each measure that occurs is, in a compact block; None where the result tells none.
 

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from rich.box import Box
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 _LINES = Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
 _ASCII_LINES = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+# Between two columns: the padding of one and the blank line of the box.
+GAP = 2
 
 Cell = str | Text
 
@@ -53,25 +55,27 @@ class FittingTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         shown = list(range(len(self._columns)))
         left_out: list[Column] = []
-        room = options.max_width
-        while True:
-            table = self._table(shown, options.ascii_only)
-            wide = Measurement.get(console, options.update(width=10_000), table).maximum
+        widths = self._widths()
+        while not self._wraps and sum(widths[at] + GAP for at in shown) - GAP > options.max_width:
             droppable = [at for at in shown if self._columns[at].rank]
-            if wide <= room or not droppable or self._wraps:
+            if not droppable:
                 break
             worst = max(droppable, key=lambda at: (self._columns[at].rank, at))
             shown.remove(worst)
             left_out.append(self._columns[worst])
+        table = self._table(shown, options.ascii_only)
         yield table
         if left_out:
             names = ", ".join(column.name for column in reversed(left_out))
             yield Text(f"(a wider terminal also shows: {names})", style="dim")
 
-    def natural_width(self, console: Console, options: ConsoleOptions) -> int:
-        """Return how wide the table is with all its columns."""
-        table = self._table(range(len(self._columns)), options.ascii_only)
-        return Measurement.get(console, options.update(width=10_000), table).maximum
+    def _widths(self) -> list[int]:
+        """Return how wide each column is by its widest line."""
+        widths = [line_width(column.head) for column in self._columns]
+        for row in self._rows:
+            for at, cell in enumerate(row or ()):
+                widths[at] = max(widths[at], line_width(cell))
+        return widths
 
     def _table(self, shown: Sequence[int], ascii_only: bool) -> Table:
         table = Table(
@@ -98,6 +102,12 @@ class FittingTable:
             else:
                 table.add_row(*(_cell(row[at]) for at in shown))
         return table
+
+
+def line_width(cell: Cell) -> int:
+    """Return how many columns of a terminal the widest line takes."""
+    plain = cell.plain if isinstance(cell, Text) else cell
+    return max(map(cell_len, plain.split("\n")))
 
 
 def _cell(cell: Cell) -> Text:

@@ -295,8 +295,9 @@ def imported_result(**changes: Any) -> SpeedResult:
         file="results.json",
         sha256="ab" * 32,
         definitions={
-            "ttft": "request start, connecting included, to the first non-empty chunk; of requests of the warm-up",
-            "ITL": "mean of (last chunk - first) / (output tokens - 1), warm-up included",
+            **{f"field_{at}": "Something that only the file tells." for at in range(8)},
+            "inter_token_latency": "(Last chunk - first) / (output tokens - 1) of each request, warm-up included.",
+            "ttft": "Start of a request, connecting included, to its first non-empty content or reasoning.",
         },
     )
     rows = tuple(

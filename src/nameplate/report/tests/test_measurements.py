@@ -13,6 +13,7 @@ from nameplate.report.tests.speed_results import decode_values, row, speed_resul
 from nameplate.verdict.cell import CellStatus
 
 RESULT = speed_result()
+WIDE = text_of(all_measurements(RESULT), 200)
 
 
 def shown(result: SpeedResult = RESULT, width: int = 200, *, discarded: bool = False) -> str:
@@ -34,20 +35,20 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
 def test_every_planned_cell_has_its_line() -> None:
     """Valid or not, each row of the result stands in the table."""
-    lines = [line.split() for line in shown().splitlines()]
+    lines = [line.split() for line in WIDE.splitlines()]
     phases = [words[0] for words in lines if words and words[0] in ("prefill", "decode", "burst", "mixed")]
     assert len(phases) == len(RESULT.rows)
 
 
 def test_a_percentile_that_its_n_does_not_carry_is_marked() -> None:
     """The p50 of one stream is marked as elsewhere, and the mark explained."""
-    text = shown()
+    text = WIDE
     assert "515.0 ms*" in text and "* unsupported" in text
 
 
 def test_a_mixed_cell_shows_the_arrivals_first_token() -> None:
     """The TTFT of a mixed cell is that of the long prompt under load, not that of the streams' ramp."""
-    line = next(line for line in shown().splitlines() if line.strip().startswith("mixed"))
+    line = next(line for line in WIDE.splitlines() if line.strip().startswith("mixed"))
     assert "2.074 s" in line
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.text import Text
 
@@ -40,6 +40,7 @@ def grid(columns: int) -> Grid:
     return Grid("context", [Text("8K")], [str(2**at) for at in range(columns)], cells)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 12), st.integers(20, 220))
 def test_every_column_is_shown_at_every_width(columns: int, width: int) -> None:
     """Cells become narrow and columns go to further blocks; none is lost, and no line is too long."""

@@ -99,7 +99,8 @@ def test_what_is_not_measured_is_said() -> None:
     assert answer(only(prefill)) == "Decode was not measured. Prompts are read at 15,900 tok/s at 8K."
     assert answer(only(looped, prefill)).startswith("Decode: no cell is valid (1 looped).")
     assert answer(only(looped, pair)).startswith(
-        "No cell with one user is valid; each of 2 users at 8K reads 90.4 tok/s, 180.0 tok/s in all; no other cell is valid."
+        "No cell with one user is valid; each of 2 users at 8K reads 90.4 tok/s, 180.0 tok/s in all; no "
+        "other cell is valid."
     )
     assert answer(only()) == "Nothing was planned, so there is no rate."
     assert coverage(only(looped, finished=False)).startswith("Not finished: ")
@@ -208,7 +209,7 @@ def test_an_imported_result_says_whose_it_is() -> None:
     """The first line names the tool, its definitions are listed, and no evidence of ours is claimed."""
     text = unwrapped(shown(imported_result()))
     assert text.startswith("Imported: these numbers are those of llm-inference-bench 0.4.30")
-    assert "What differs by llm-inference-bench's definitions" in text and "(here: (last - first" in text
+    assert "How llm-inference-bench's definitions differ" in text and "Here: from the first byte sent" in text
     assert "nameplate verify" not in text
 
 
@@ -280,9 +281,9 @@ def test_nothing_that_a_server_says_reaches_the_terminal_unescaped(make: Any) ->
     }
     bad = decode_speed(msgspec.json.encode(told))
     assert isinstance(bad.identity, Identity) and bad.rows[0].reason == HOSTILE
-    for width in (80, 200):
-        text = text_of(speed_summary(bad, Path(HOSTILE), HOSTILE, discarded=True), width)
-        text += text_of(all_measurements(bad, discarded=True), width)
+    summary = speed_summary(bad, Path(HOSTILE), HOSTILE, discarded=True)
+    for body, width in ((summary, 100), (all_measurements(bad, discarded=True), 200)):
+        text = text_of(body, width)
         assert "[bold]owned[/bold]" in text
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", text)
 
