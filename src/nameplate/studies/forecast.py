@@ -72,8 +72,9 @@ class Forecast:
             return OVERHEAD_S + matrix.stable_ns / _SECOND_NS + around_s + 4 * prefill_s
         ready_s = self.ready_s(cell) or matrix.stable_ns / _SECOND_NS
         ready_s = min(ready_s, self.deadline_s(cell))
-        if cell.kind == "burst":
-            rounds = burst_of(matrix, cell.concurrency) / cell.concurrency
+        requests = burst_of(matrix, cell.concurrency) if cell.kind == "burst" else matrix.requests
+        if requests is not None:
+            rounds = max(1.0, requests / cell.concurrency)
             return OVERHEAD_S + rounds * (cell.concurrency * prefill_s + matrix.window_ns / _SECOND_NS)
         warm = 2 if matrix.warm_streams else 1
         return OVERHEAD_S + warm * ready_s + matrix.window_ns / _SECOND_NS

@@ -105,6 +105,7 @@ class _Study:
         self._identity: Identity | None = None
         self._spent_s = 0.0
         self._done: set[CellPlan] = set()
+        self._running: CellPlan | None = None
         self._prefilled: set[int] = set()
         self._valid = 0
         for cell in self.cells:
@@ -115,25 +116,28 @@ class _Study:
 
     @property
     def exit_code(self) -> int:
-        """Return 0 where any cell has a rate, 4 where every one that ran is void."""
-        return 0 if self._valid or not self._todo_at_first else 4
-
-    @property
-    def _todo_at_first(self) -> bool:
-        return any(cell not in self.unrun for cell in self.cells)
+        """Return 0 where any cell has a rate or none can be run, 3 where all were skipped, 4 where all are void."""
+        if self._valid:
+            return 0
+        if any(cell not in self.unrun for cell in self.cells):
+            return 4
+        return 3 if any(verdict.status is CellStatus.skipped for verdict in self.unrun.values()) else 0
 
     def warm_up(self) -> Generator[TrialPlan, TrialResult, None]:
-        """Run one discarded load at the largest context that can be run, before the first cell is measured."""
+        """Run one discarded load at the largest context that can be run, before the first cell is measured.
+
+        A server may refuse a context whose limit it does not tell: then it is the next shorter one.
+        """
         self._say_left()
         runnable = [cell for cell in self.cells if cell not in self.unrun]
         decodes = [cell for cell in runnable if cell.kind == "decode"] or runnable
-        if not decodes:
-            return
-        largest = max(decodes, key=lambda cell: cell.context_tokens)
-        try:
-            result = yield from self._trial(self._planner.warmup(largest.context_tokens))
-        except PromptRefused as error:
-            self._telling.tell(f"no warm-up at {largest.context_tokens:,} tokens: {error.what}")
+        for context_tokens in sorted({cell.context_tokens for cell in decodes}, reverse=True):
+            try:
+                result = yield from self._trial(self._planner.warmup(context_tokens))
+                break
+            except PromptRefused as error:
+                self._telling.tell(f"no warm-up at {context_tokens:,} tokens: {error.what}")
+        else:
             return
         ttft_ns = result.measurement.latencies.whole.ttft.p50
         prompt = result.measurement.correctness.prompt_tokens
@@ -146,13 +150,16 @@ class _Study:
         if cell in self.unrun:
             return
         if self._over_budget(cell):
+            self._say_left()
             return
         self._warn(cell)
+        self._running = cell
         try:
             yield from self._attempts(cell)
         except PromptRefused as error:
             self.unrun[cell] = CellVerdict(CellStatus.over_limit, error.what)
             self._telling.tell(f"{cell} is over the limit: {error.what}")
+        self._running = None
         self._done.add(cell)
         self._say_left()
 
@@ -160,7 +167,7 @@ class _Study:
         if cell.kind == "mixed" and cell.context_tokens not in self._prefilled:
             alone = yield from self._trial(self._planner.alone(cell.context_tokens))
             self._learn(cell, alone)
-        attempt = 0
+        attempt = tries = 0
         while True:
             plan = structs.replace(
                 self._planner.plan(cell, self._forecast.prefill_ns(cell.context_tokens)), attempt=attempt
@@ -168,9 +175,10 @@ class _Study:
             result = yield from self._trial(plan)
             assert result.speed is not None
             self._learn(cell, result)
-            attempt = result.plan.attempt + 1
+            # An attempt that an interruption spoiled used its prompts up, and is no try.
+            attempt, tries = result.plan.attempt + 1, tries + 1
             status = result.speed.verdict.status
-            if result.plan.attempt >= RETRIES.get(status, 0):
+            if tries > RETRIES.get(status, 0):
                 break
             self._telling.tell(f"{cell} is {_words(status)}: {result.speed.verdict.reason}; tried once more")
         self._valid += result.speed.verdict.valid
@@ -179,7 +187,8 @@ class _Study:
         """Give every cell that has no status the one that the end of the study leaves it."""
         for cell in self.cells:
             if cell not in self._done:
-                self.unrun[cell] = CellVerdict(CellStatus.interrupted, f"not run: {reason}")
+                how = "not finished" if cell == self._running else "not run"
+                self.unrun[cell] = CellVerdict(CellStatus.interrupted, f"{how}: {reason}")
 
     def _over_budget(self, cell: CellPlan) -> bool:
         budget_s = self._matrix.time_budget_s
@@ -201,7 +210,8 @@ class _Study:
         warned = preemption_warning(self._matrix, cell, self._limits)
         if warned is not None:
             self._telling.tell(f"{cell}: {warned}")
-        if cell.kind != "decode" or self._matrix.ready_timeout_ns is None:
+        counted = self._matrix.requests is not None
+        if cell.kind != "decode" or counted or self._matrix.ready_timeout_ns is None:
             return
         expected_s = self._forecast.ready_s(cell)
         limit_s = self._matrix.ready_timeout_ns / 1e9

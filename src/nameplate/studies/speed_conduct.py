@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -30,6 +31,7 @@ from nameplate.trial.corpus import Composed, Corpus
 from nameplate.trial.life import TrialSetup, run_trial
 from nameplate.trial.site import Site
 from nameplate.verdict.cell import CellVerdict
+from nameplate.verdict.cell_plan import foregone
 
 TOOL = f"nameplate {__version__}"
 
@@ -107,6 +109,13 @@ def prepare_speed(
         contract = structs.replace(wanted, target=site.target, speed=matrix)
         if not planned_cells(matrix):
             raise CallerError("The matrix has no cell.", hint="Give --contexts and --concurrency.")
+        corpora = Corpora(conditions, site, contract, journal)
+        shortest = _shortest(matrix, ServerLimits.of(site.report.identity))
+        if shortest is not None:
+            # A prompt that is too short to be unique is the caller's mistake: it is refused before any load. What the
+            # server refuses is the business of each cell.
+            with suppress(ServerError):
+                corpora.of(Shape(shortest, 1))
     except NameplateError:
         journal.close()
         archive.discard()
@@ -125,8 +134,21 @@ def prepare_speed(
         contract=contract,
         setup=setup_of(conditions, site, contract),
         about=about,
-        corpora=Corpora(conditions, site, contract, journal),
+        corpora=corpora,
     )
+
+
+def _shortest(matrix: Matrix, limits: ServerLimits) -> int | None:
+    """Return the length of the shortest prompt that is its own as a whole; None where no cell needs one."""
+    lengths = [
+        cell.context_tokens
+        for cell in planned_cells(matrix)
+        if foregone(matrix, cell, limits) is None
+        and not (cell.kind in ("decode", "burst") and matrix.shared_tokens(cell.context_tokens))
+    ]
+    if matrix.mixed is not None:
+        lengths.append(matrix.mixed.stream_input_tokens)
+    return min(lengths, default=None)
 
 
 def prepare_speed_again(conditions: Conditions, archive: StudyArchive) -> PreparedSpeed:
