@@ -61,7 +61,7 @@ def _burst_detail(values: CellValues) -> tuple[str, str]:
 
 _FORMS: dict[Kind, _Form] = {
     "decode": _Form(
-        caption="below it each user's tok/s and TTFT",
+        caption="below it each user's tok/s and the ramp's TTFT",
         detail=_decode_detail,
         narrow_first="{} each",
         warmth=True,
@@ -139,6 +139,10 @@ def _captions(rows: Sequence[CellRow], form: _Form, warmth: Warmth | None, shown
         known = "" if warmth is None else f" ({_warm_words(warmth)})"
         total = f"Cells: total output tok/s; {form.caption}{known}, medians."
         lines.append(Text(total, style="dim"))
+    if shown and form.warmth and warmth != "warm" and any(row.concurrency > 1 for row in rows):
+        lines.append(
+            Text("A ramp sends all its prompts at once: its TTFT holds the others' prefill.", style="dim")
+        )
     return lines
 
 

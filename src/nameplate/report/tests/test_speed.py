@@ -142,7 +142,8 @@ def test_cold_and_warm_are_told_apart() -> None:
     """One warmth stands above the matrix; several stand in the cells, and the legend says what they mean."""
     cold = row("decode", 8 * KI, 1, decode_values(100.0, 1, 515))
     warm = row("decode", 8 * KI, 2, decode_values(180.0, 2, 66, warmth="warm"))
-    assert "TTFT (cold)" in shown(only(cold))
+    assert "TTFT (cold)" in shown(only(cold)) and "A ramp sends" not in shown(only(cold))
+    assert "A ramp sends all its prompts at once" in shown(only(cold, warm))
     text = shown(only(cold, warm), 200)
     assert "515 ms c" in text and "66.0 ms w" in text and "w (1)" in text and "c (1)" in text
     assert "cold or warm unknown" in shown(
