@@ -113,6 +113,7 @@ def command(target: str | None, **options: Any) -> int:
     """Measure how fast TARGET (a URL, or sim:PRESET) is, by context length and by simultaneous requests."""
     from nameplate.cli import speed_run
     from nameplate.cli.output import print_json
+    from nameplate.cli.redaction import redacted
     from nameplate.cli.study_run import repeating
     from nameplate.report.console import answers
     from nameplate.report.measurements import all_measurements
@@ -122,7 +123,7 @@ def command(target: str | None, **options: Any) -> int:
     if options["as_json"]:
         print_json(result)
     else:
-        again = repeating(tuple(sys.argv[1:]))
+        again = redacted(repeating(tuple(sys.argv[1:])))
         shown = options["show_discarded"]
         answers().print(speed_summary(result, directory, again, discarded=shown))
         if options["all_measurements"]:

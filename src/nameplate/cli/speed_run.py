@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from msgspec import structs
 
 from nameplate.cli.ground import require_descriptors
 from nameplate.cli.matrix import read_wish
+from nameplate.cli.redaction import redacted, redacted_words
 from nameplate.cli.request import (
     Address,
     default_directory,
@@ -32,30 +32,6 @@ from nameplate.studies.speed_conduct import (
     prepare_speed,
     prepare_speed_again,
 )
-
-# What looks like a secret in a command line that a person pastes: the value of a key, token or password option or
-# variable, a bearer's token, and the shapes that well-known keys have.
-_SECRETS = (
-    re.compile(
-        r"(?i)((?:^|[\s\"'])-{0,2}[\w-]*(?:api[-_]?key|token|secret|password|passwd)[\w-]*[=\s]+)(\"[^\"]*\"|'[^']*'|\S+)"
-    ),
-    re.compile(r"(?i)(bearer\s+)(\S+)"),
-    re.compile(r"()\b((?:sk|hf|ghp|gho|xox[bp])[-_][A-Za-z0-9_-]{8,})"),
-    re.compile(r"(://[^/\s:@]+:)([^@\s/]+)(?=@)"),
-)
-# Options that count tokens and hold no secret.
-_COUNTS = re.compile(r"(?i)^[\s\"']*-{0,2}(?:max|min|num|kv|prefill|chunk)[\w-]*tokens?[=\s]+$|tokens[=\s]+$")
-
-
-def redacted(text: str) -> str:
-    """Return a text with what looks like a key replaced by <redacted>."""
-
-    def hide(match: re.Match[str]) -> str:
-        return match[0] if _COUNTS.search(match[1]) else match[1] + "<redacted>"
-
-    for pattern in _SECRETS:
-        text = pattern.sub(hide, text)
-    return text
 
 
 def run_speed(
@@ -133,11 +109,17 @@ def _surroundings(address: Address, options: dict[str, Any]) -> Surroundings:
 
 
 def _with_hosts(conditions: Conditions, surroundings: Surroundings) -> Conditions:
-    """Add what the server's own host tells: hardware and driver to its identity, and its GPUs to what is watched."""
+    """Add what the server's own host tells: hardware and driver to its identity, and its GPUs to what is watched.
+
+    The command line is stored, and its --launch-command and --note hold what people paste.
+    """
     from nameplate.hosts.facts import facts
 
     server = [host for host in surroundings.hosts if host.which == "server"]
     found = {name: fact for host in server for name, fact in facts(host).items()}
     return structs.replace(
-        conditions, given={**found, **conditions.given}, watch_gpus=any(host.gpus for host in server)
+        conditions,
+        given={**found, **conditions.given},
+        watch_gpus=any(host.gpus for host in server),
+        command=redacted_words(conditions.command),
     )
