@@ -6,7 +6,7 @@ its evidence later.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -49,13 +49,13 @@ class Restarts:
         )
         return cls(intervals, slack_ns)
 
-    def at(self, t_ns: int) -> int:
+    def at(self, sample: ServerSample) -> int:
         """Return how many streams had started again and not produced: a server may count them as running or not."""
-        return self._whole.at(t_ns)
+        return self._whole.between(*_told_between(sample))
 
-    def lately(self, t_ns: int) -> int:
+    def lately(self, sample: ServerSample) -> int:
         """Return how many of them had done so within a moment: these may also wait."""
-        return self._recent.at(t_ns)
+        return self._recent.between(*_told_between(sample))
 
 
 class _Cover:
@@ -68,11 +68,17 @@ class _Cover:
                 merged[-1] = (stream, merged[-1][1], max(end, merged[-1][2]))
             else:
                 merged.append((stream, begin, end))
-        self._begins = sorted(begin for _, begin, _ in merged)
-        self._ends = sorted(end for _, _, end in merged)
+        self._by_begin = sorted((begin, end, stream) for stream, begin, end in merged)
+        self._begins = [begin for begin, _, _ in self._by_begin]
 
-    def at(self, t_ns: int) -> int:
-        return bisect_right(self._begins, t_ns) - bisect_left(self._ends, t_ns)
+    def between(self, begin_ns: int, end_ns: int) -> int:
+        begun = self._by_begin[: bisect_right(self._begins, end_ns)]
+        return len({stream for _, end, stream in begun if end >= begin_ns})
+
+
+def _told_between(sample: ServerSample) -> tuple[int, int]:
+    """Return when the server may have looked at its gauges: a busy one takes its time for the page."""
+    return sample.t_ns - (sample.scrape_ns or 0), sample.t_ns
 
 
 def _restarted_ns(row: RequestRow, until_ns: int) -> int:
@@ -86,7 +92,7 @@ def full(sample: ServerSample, concurrency: int, restarts: Restarts) -> bool:
     running = sample.running or 0
     return (
         running <= concurrency
-        and (sample.waiting or 0) <= restarts.lately(sample.t_ns)
+        and (sample.waiting or 0) <= restarts.lately(sample)
         and not below(sample, concurrency, restarts)
     )
 
@@ -94,14 +100,19 @@ def full(sample: ServerSample, concurrency: int, restarts: Restarts) -> bool:
 def below(sample: ServerSample, concurrency: int, restarts: Restarts) -> bool:
     """Say whether fewer than ours run, beyond streams that are starting again and not kept waiting for it."""
     running = sample.running or 0
-    if running < concurrency - restarts.at(sample.t_ns):
+    if running < concurrency - restarts.at(sample):
         return True
-    return running < concurrency and (sample.waiting or 0) > restarts.lately(sample.t_ns)
+    return running < concurrency and (sample.waiting or 0) > restarts.lately(sample)
 
 
 def told(samples: Iterable[ServerSample]) -> list[ServerSample]:
     """Return the samples that tell how many requests run."""
     return [sample for sample in samples if sample.error is None and sample.running is not None]
+
+
+def last_before(t_ns: int, samples: Iterable[ServerSample]) -> ServerSample | None:
+    """Return the last sample that tells by a moment: what it shows held then, for all that was seen."""
+    return max((s for s in told(samples) if s.t_ns <= t_ns), key=lambda s: s.t_ns, default=None)
 
 
 class Look(Struct, frozen=True, kw_only=True):
@@ -160,7 +171,10 @@ class Gate(Struct, frozen=True):
         recent = self._recent(now_ns, samples)
         if len(recent) < LEAST_SAMPLES or recent[-1].t_ns - recent[0].t_ns < LEAST_SPAN * self.stable_ns:
             return False
-        return all(full(sample, self.streams, restarts) for sample in recent)
+        before = last_before(now_ns - self.stable_ns, samples)
+        return before is not None and all(
+            full(sample, self.streams, restarts) for sample in (before, *recent)
+        )
 
     def crowded(self, now_ns: int, first_outputs_ns: Sequence[int], samples: Sequence[ServerSample]) -> bool:
         """Say whether more than ours have run for so long that they are not going to end."""
