@@ -168,6 +168,12 @@ def test_absent_is_a_dash() -> None:
     assert "- · -" not in matrix and not re.search(r"(?<![\d.])0(\.0+)?( ms| s)?\b", matrix)
 
 
+def test_only_measures_that_occur_are_explained() -> None:
+    """A measure without any number here needs no words."""
+    text = shown()
+    assert "burst rate" in text and "energy a token" not in text
+
+
 def test_notes_of_one_kind_stand_together() -> None:
     """The same note of several cells is one item that names them; different numbers are quoted twice at most."""
     rows = [
