@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -15,11 +13,12 @@ from nameplate.evidence.timeline import Timeline
 from nameplate.measure.correctness import range_of
 from nameplate.measure.held import Held
 from nameplate.measure.kv_claim import KvClaim, claim_of
+from nameplate.measure.parts import gaps_of, parts_of, silent_streams
 from nameplate.measure.ramp_cache import ramp_cache
 from nameplate.measure.readiness import Restarts, below, told
 from nameplate.measure.server_side import Gauge, delta, gauge_of
 from nameplate.measure.trial_evidence import TrialEvidence
-from nameplate.measure.windows import TokenCount, Window, tokens_an_event, tokens_inside
+from nameplate.measure.windows import TokenCount, Window, tokens_inside
 from nameplate.statistics.percentile import Distribution, summarise
 from nameplate.verdict.facts import PromptRange
 from nameplate.verdict.tolerances import UNKNOWN_BLOCK_TOKENS
@@ -29,6 +28,12 @@ BEGINS, ENDS = "streams ready", "fixed length after it"
 # TTFT is warm where at least this share of every prompt came from the cache, and cold where at most so much did: a
 # template's head and a block are a few percent of the shortest prompts.
 WARM_SHARE, COLD_SHARE = 0.9, 0.1
+
+# Of the samples in a window, the first and the last such part may serve as the ends of a comparison, up to so many.
+EDGE_SHARE = 4
+EDGE_SAMPLES = 100
+# What is in doubt of every sample, however fast its page came: a counter moves by whole steps of the engine.
+STEP_NS = 10_000_000
 
 Warmth = Literal["cold", "warm", "partly warm", "unknown"]
 
@@ -63,11 +68,13 @@ class Cell(Struct, frozen=True, kw_only=True):
     """Hold the numbers of one decode cell; latencies in nanoseconds, null is absent and never zero.
 
     `itl`, `chunk_gaps` and `per_user` are of what arrived within the window: ITL is (last - first event) / tokens after
-    the first event of each request's part in it. A stream of which nothing arrived in it stands in `itl` at its worst
-    and in `per_user` as 0. `ttft`, `second_output` are of the ramp, the first request of each
-    stream, and `warmth` says whether their prompts were cached. `completed` counts requests that ended well within
-    the window, `e2e_per_user` is output tokens / E2E of each. Gauges are over the server's samples in the window.
-    `restarts` counts streams that started again within it, `prefill_inside` that some of those were not cached,
+    the first event of each request's part in it, and a silence at an edge of the window that is longer than every gap
+    of the part belongs to the part. A stream of which nothing arrived in it stands in `itl` at its worst
+    and in `per_user` as 0. A gap belongs to the window in which it ends; a silence that outlasts the window and every
+    gap of its request in it stands in `chunk_gaps` at its worst. `ttft`, `second_output` are of the ramp, the first
+    request of each stream, and `warmth` says whether their prompts were cached. `completed` counts requests that ended
+    well within the window, `e2e_per_user` is output tokens / E2E of each. Gauges are over the server's samples in the
+    window. `restarts` counts streams that started again within it, `prefill_inside` that some of those were not cached,
     null where that is not known.
     """
 
@@ -116,7 +123,7 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
     timelines = [t for t in evidence.timelines if t.times_ns]
     streams = evidence.plan.concurrency
     totals = token_totals(measured)
-    parts = _parts(window, timelines, totals) if window else []
+    parts = parts_of(window, timelines, totals, measured) if window else []
     tokens = tokens_inside(window, timelines, totals) if window else None
     inside = [s for s in evidence.samples if window and window.begin_ns <= s.t_ns < window.end_ns]
     tell, readable = told(inside), [sample for sample in inside if sample.error is None]
@@ -124,7 +131,7 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
     ended = [row for row in measured if window and _ended_inside(row, window)]
     again = [row for row in measured if row.phase == "steady" and window and _sent_inside(row, window)]
     events = sum(part.events for part in parts)
-    silent = _silent(streams, measured, parts) if window else 0
+    silent = silent_streams(streams, measured, parts) if window else 0
     judged, looped = _loops(measured)
     return Cell(
         streams=streams,
@@ -134,7 +141,7 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
         tokens=tokens,
         rate=tokens.tokens * 1e9 / window.length_ns if tokens and window else None,
         itl=summarise((part.itl_ns for part in parts if part.itl_ns is not None), censored=silent),
-        chunk_gaps=_gaps(window, timelines, totals),
+        chunk_gaps=gaps_of(parts, silent),
         per_user=summarise([*(1e9 / part.itl_ns for part in parts if part.itl_ns), *[0.0] * silent], "1/s"),
         tokens_per_chunk=tokens.tokens / events if tokens and events and not tokens.estimated else None,
         ttft=_since_sent(opening, "first_output_ns"),
@@ -159,7 +166,7 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
         preemptions=delta(tell[0], tell[-1], "preemptions_total") if len(tell) > 1 else None,
         counter=_counter(readable, timelines, totals),
         speculation=_speculation(readable),
-        kv=claim_of(evidence, measured, window, tell),
+        kv=claim_of(evidence, measured, timelines, window, readable),
         restarts=len(again),
         prefill_inside=_prefill_inside(evidence, again),
         judged_streams=judged,
@@ -219,59 +226,10 @@ def _warmth_of_shares(shares: Sequence[float]) -> Warmth:
     return "cold" if max(shares) <= COLD_SHARE else "partly warm"
 
 
-class _Part(Struct, frozen=True):
-    """Hold the part of one request that lies within the window."""
-
-    index: int
-    events: int
-    itl_ns: float | None
-
-
 def _window(evidence: TrialEvidence, held: Held | None) -> Window | None:
     if held is None or held.begin_ns is None or held.end_ns is None:
         return None
     return Window(held.begin_ns, held.end_ns, BEGINS, ENDS) if held.end_ns <= evidence.ended_ns else None
-
-
-def _parts(window: Window, timelines: Sequence[Timeline], tokens_of: Mapping[int, int | None]) -> list[_Part]:
-    parts = []
-    for timeline in timelines:
-        if timeline.index not in tokens_of:
-            continue
-        first = bisect_left(timeline.times_ns, window.begin_ns)
-        last = bisect_left(timeline.times_ns, window.end_ns)
-        if last <= first:
-            continue
-        counts = timeline.tokens
-        if counts is not None:
-            later: float = sum(counts[first + 1 : last])
-        else:
-            later = (last - first - 1) * tokens_an_event(timeline, tokens_of[timeline.index])
-        span = timeline.times_ns[last - 1] - timeline.times_ns[first]
-        parts.append(_Part(timeline.index, last - first, span / later if later > 0 else None))
-    return parts
-
-
-def _silent(streams: int, rows: Sequence[RequestRow], parts: Sequence[_Part]) -> int:
-    """Count the streams of which nothing arrived within the window."""
-    slots = {row.index: row.slot for row in rows}
-    return max(0, streams - len({slots[part.index] for part in parts}))
-
-
-def _gaps(
-    window: Window | None, timelines: Sequence[Timeline], wanted: Mapping[int, int | None]
-) -> Distribution:
-    """Summarise the times between events both of which arrived within the window."""
-    pooled = array("q")
-    for timeline in timelines if window else ():
-        assert window is not None
-        if timeline.index not in wanted:
-            continue
-        first = bisect_left(timeline.times_ns, window.begin_ns)
-        last = bisect_left(timeline.times_ns, window.end_ns)
-        times = timeline.times_ns[first:last]
-        pooled.extend(map(int.__sub__, times[1:], times))
-    return summarise(pooled)
 
 
 def _since_sent(
@@ -314,13 +272,28 @@ def _queue_share(samples: Sequence[ServerSample]) -> float | None:
 def _counter(
     samples: Sequence[ServerSample], timelines: Sequence[Timeline], tokens_of: dict[int, int | None]
 ) -> CounterView | None:
-    counting = [sample for sample in samples if sample.output_tokens_total is not None]
-    grown = delta(counting[0], counting[-1], "output_tokens_total") if len(counting) > 1 else None
-    if grown is None:
+    pair = _surest_pair([sample for sample in samples if sample.output_tokens_total is not None])
+    grown = delta(*pair, "output_tokens_total") if pair is not None else None
+    if pair is None or grown is None:
         return None
-    between = Window(counting[0].t_ns, counting[-1].t_ns, "first sample", "last sample")
+    between = Window(pair[0].t_ns, pair[1].t_ns, "an early sample", "a late sample")
     ours = tokens_inside(between, timelines, tokens_of).tokens
     return CounterView(between.begin_ns, between.end_ns, grown, ours)
+
+
+def _surest_pair(samples: Sequence[ServerSample]) -> tuple[ServerSample, ServerSample] | None:
+    """Return an early and a late sample between which the time is known best.
+
+    A page tells of some moment while it was fetched, and a busy server takes hundreds of milliseconds for it.
+    """
+    few = min(-(-len(samples) // EDGE_SHARE), EDGE_SAMPLES)
+    pairs = [(a, b) for a in samples[:few] for b in samples[-few:] if a.t_ns < b.t_ns]
+
+    def doubt(pair: tuple[ServerSample, ServerSample]) -> tuple[float, int]:
+        span_ns = pair[1].t_ns - pair[0].t_ns
+        return sum((one.scrape_ns or 0) + STEP_NS for one in pair) / span_ns, -span_ns
+
+    return min(pairs, key=doubt) if pairs else None
 
 
 def _speculation(samples: Sequence[ServerSample]) -> Speculation | None:

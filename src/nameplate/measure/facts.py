@@ -91,6 +91,7 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         preemptions=measurement.server.preemptions,
         arrival_doubt_p99_ns=lateness.arrival_doubt.p99_ns if lateness.arrival_doubt else None,
         send_lag_p99_ns=lateness.send_lag.p99_ns if lateness.send_lag else None,
+        send_lag_share=_send_lag_share(evidence),
         lateness_budget_ns=lateness_budget_ns(contract.slos),
         concurrency=plan.concurrency,
         concurrency_max=measurement.concurrency.max,
@@ -98,6 +99,23 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         underfilled_share=measurement.concurrency.underfilled_share,
         damage=evidence.damage + unknown_outcomes,
     )
+
+
+def _send_lag_share(evidence: TrialEvidence) -> float | None:
+    """Return which share of held streams' time in the window passed between a stream's end and its late restart."""
+    held = evidence.held
+    if evidence.plan.hold is None or held is None:
+        return None
+    begin_ns = held.begin_ns if held.begin_ns is not None else held.streams_began_ns
+    end_ns = held.end_ns if held.end_ns is not None else evidence.ended_ns
+    if end_ns <= begin_ns:
+        return None
+    lost_ns = sum(
+        max(0, min(row.sent_ns, end_ns) - max(row.scheduled_ns, begin_ns))
+        for row in evidence.measured
+        if row.phase == "steady" and row.sent_ns is not None
+    )
+    return lost_ns / (evidence.plan.concurrency * (end_ns - begin_ns))
 
 
 def _own_prompts(evidence: TrialEvidence) -> list[RequestRow]:

@@ -42,9 +42,15 @@ def methods(matrix: Matrix) -> tuple[Method, ...]:
             "ITL",
             "ns",
             "(last - first chunk in the window) / tokens after the first chunk",
-            "one value for each request's part in the window; per-user rate is 1 / ITL",
+            "one value for each request's part in the window, to which a silence at the window's edge belongs where it "
+            "is longer than every gap in it; per-user rate is 1 / ITL",
         ),
-        Method("chunk gap", "ns", "time between consecutive chunks with output, both in the window"),
+        Method(
+            "chunk gap",
+            "ns",
+            "time between consecutive chunks with output, the second in the window",
+            "a silence that outlasts the window, longer than every gap of its request in it, stands at its worst",
+        ),
         Method(
             "TTFT of the ramp",
             "ns",

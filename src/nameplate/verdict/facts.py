@@ -95,6 +95,7 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
     preemptions: int | None = None
     arrival_doubt_p99_ns: float | None = None
     send_lag_p99_ns: float | None = None
+    send_lag_share: float | None = None
     lateness_budget_ns: int
     concurrency: int
     concurrency_max: int | None = None

@@ -5,7 +5,12 @@ from __future__ import annotations
 from nameplate.contract.quantity import format_duration
 from nameplate.verdict.facts import TrialFacts
 from nameplate.verdict.gate import CONTRACT, LOAD, MEANING, Gate, GateResult, GateStatus
-from nameplate.verdict.tolerances import UNDERFILLED_SHARE, UNKNOWN_BLOCK_TOKENS, cached_range
+from nameplate.verdict.tolerances import (
+    SEND_LAG_SHARE,
+    UNDERFILLED_SHARE,
+    UNKNOWN_BLOCK_TOKENS,
+    cached_range,
+)
 from nameplate.wire.loop import LEAST_CHARS
 
 COLD_BY_CONSTRUCTION = "cold by construction, not observed"
@@ -185,11 +190,19 @@ def _identity(facts: TrialFacts) -> GateResult:
 
 def _lateness(facts: TrialFacts) -> GateResult:
     gate = Gate.client_lateness
-    measures = (("arrival doubt", facts.arrival_doubt_p99_ns), ("send lag", facts.send_lag_p99_ns))
+    share = facts.send_lag_share
+    measures = [("arrival doubt", facts.arrival_doubt_p99_ns)]
+    if share is None:
+        measures.append(("send lag", facts.send_lag_p99_ns))
     budget = f"budget {format_duration(facts.lateness_budget_ns)}"
     known = [(name, value) for name, value in measures if value is not None]
     said = ", ".join(f"{name} p99 {format_duration(value)}" for name, value in known)
     late = [name for name, value in known if value > facts.lateness_budget_ns]
+    if share is not None:
+        # Streams that begin or start again all at once are sent one after the other, and no latency counts from when
+        # they were due: what their wait costs is time without a request.
+        budget += f"; late sends took {share:.2%} of the streams' time, {SEND_LAG_SHARE:.1%} may"
+        late += ["late sends"] if share > SEND_LAG_SHARE else []
     if late:
         return GateResult(gate, "invalid", f"client-limited: {said}, {budget}", len(late))
     if facts.clock == "virtual":

@@ -16,6 +16,8 @@ UNKNOWN_BLOCK_TOKENS = 64
 
 LATENESS_FLOOR_NS = 2_000_000
 LATENESS_WITHOUT_SLO_NS = 5_000_000
+# What late sends may take of held streams' time: no more than rates may be wrong.
+SEND_LAG_SHARE = 0.005
 
 # Rebuilt concurrency may be below the plan for this share of the time at most.
 UNDERFILLED_SHARE = 0.01

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nameplate.contract.plan import Hold, TrialPlan
 from nameplate.evidence.rows import RequestRow
 from nameplate.measure.held import Held
-from nameplate.measure.readiness import LEAST_SAMPLES, RESTART_SLACK_NS, Restarts, full, told
+from nameplate.measure.readiness import LEAST_SAMPLES, RESTART_SLACK_NS, Restarts, full, last_before, told
 from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.verify.ledger import Ledger
 from nameplate.verify.names import Name
@@ -67,6 +67,7 @@ def _check_samples(evidence: TrialEvidence, held: Held, begin_ns: int, ledger: L
     assert plan.hold is not None
     stable_ns = plan.hold.stable_ns
     recent = [s for s in told(evidence.samples) if begin_ns - stable_ns <= s.t_ns <= begin_ns - _WRITING_NS]
+    before = last_before(begin_ns - stable_ns, evidence.samples)
     if not held.server_tells:
         if recent:
             ledger.fail(Name.readiness, "the server told what it ran, and that was not part of being ready")
@@ -74,7 +75,9 @@ def _check_samples(evidence: TrialEvidence, held: Held, begin_ns: int, ledger: L
     if len(recent) < LEAST_SAMPLES - 1:
         ledger.fail(Name.readiness, f"{len(recent)} samples of the server in the stable time")
     restarts = Restarts.of(evidence.rows, evidence.ended_ns, RESTART_SLACK_NS + _REPORTS_NS)
-    for sample in recent:
+    if before is None:
+        ledger.fail(Name.readiness, "no sample of the server when the stable time began")
+    for sample in [*([before] if before else []), *recent]:
         if not full(sample, plan.concurrency, restarts):
             ledger.fail(
                 Name.readiness,
