@@ -19,7 +19,7 @@ COMMANDS = {
     "trial": "Run and seal one trial, and print its measurements.",
     "probe": "Say what a server is, what works, and how to turn on what is missing.",
     "verify": "Recompute every published number of a trial or study from its raw evidence.",
-    "show": "Print one request of a trial: its events with their times, and its text.",
+    "show": "Print one request of a trial, event by event; or the matrix of a speed study.",
     "check": "Say whether a plate still holds for a server.",
     "import": "Read a result file of llm-inference-bench, and judge its cells anew.",
     "export": "Write a speed result as a result file of llm-inference-bench.",

@@ -1,4 +1,4 @@
-"""`nameplate show`: one request of a trial, event by event."""
+"""`nameplate show`: one request of a trial, event by event; or the matrix of a speed study."""
 
 from __future__ import annotations
 
@@ -6,22 +6,56 @@ from pathlib import Path
 
 import click
 
+from nameplate.contract.errors import CallerError
+
 
 @click.command("show")
-@click.argument("trial", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.argument("index", type=click.IntRange(min=0))
-@click.option("--all", "everything", is_flag=True, help="Print every event.")
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("index", type=click.IntRange(min=0), required=False)
+@click.option(
+    "--all", "everything", is_flag=True, help="Print every event, or every measurement of a matrix."
+)
+@click.option(
+    "--show-discarded", is_flag=True, help="Of a matrix: what was measured in cells that are not valid."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to standard output.")
-def command(trial: Path, index: int, everything: bool, as_json: bool) -> int:
-    """Print request INDEX of TRIAL: its facts, its events with their times, and the decoded text."""
+def command(directory: Path, index: int | None, everything: bool, show_discarded: bool, as_json: bool) -> int:
+    """Print request INDEX of the trial in DIRECTORY, or the matrix of the speed study there."""
+    if index is None:
+        return _matrix(directory, everything, show_discarded, as_json)
     from nameplate.cli.output import print_json
     from nameplate.measure.replay import replay_request
     from nameplate.report.console import answers
     from nameplate.report.request import request_view
 
-    replayed = replay_request(trial, index)
+    replayed = replay_request(directory, index)
     if as_json:
         print_json(replayed)
     else:
         answers().print(request_view(replayed, everything))
+    return 0
+
+
+def _matrix(directory: Path, everything: bool, show_discarded: bool, as_json: bool) -> int:
+    from nameplate.cli.output import print_json
+    from nameplate.evidence import layout
+    from nameplate.measure.speed_result import decode_speed
+    from nameplate.report.console import answers
+    from nameplate.report.measurements import all_measurements
+    from nameplate.report.speed import speed_summary
+
+    path = directory / layout.RESULT
+    if not path.exists() or (directory / layout.HEADER).exists():
+        raise CallerError(
+            f"{directory} is no speed study, and no request of a trial was named.",
+            hint="Name one: nameplate show RUN/trials/TRIAL 0.",
+        )
+    result = decode_speed(path.read_bytes())
+    if as_json:
+        print_json(result)
+        return 0
+    answers().print(speed_summary(result, directory, discarded=show_discarded))
+    if everything:
+        answers().print()
+        answers().print(all_measurements(result, discarded=show_discarded))
     return 0

@@ -127,8 +127,6 @@ def command(target: str | None, **options: Any) -> int:
         shown = options["show_discarded"]
         answers().print(speed_summary(result, directory, again, discarded=shown))
         if options["all_measurements"]:
+            answers().print()
             answers().print(all_measurements(result, discarded=shown))
     return result.exit_code if result.exit_code is not None else 4
-
-
-# fmt: skip
