@@ -53,6 +53,8 @@ def cell_facts(
         # With an arrival there is no fixed window to look at the gauges in.
         other_traffic=_broken(gates, Gate.no_other_traffic) if plan.hold.arrival is not None else "",
         most_running=round(cell.running.max) if cell.running else None,
+        mean_running=cell.running.mean if cell.running else None,
+        mean_waiting=cell.waiting.mean if cell.waiting else None,
         in_flight_below=share,
         judged_streams=cell.judged_streams,
         looped_streams=cell.looped_streams,
@@ -138,9 +140,13 @@ def cell_notes(cell: Cell, gates: Sequence[GateResult]) -> tuple[str, ...]:
 
 def _contradictions(cell: Cell) -> list[str]:
     notes = []
-    difference = cell.counter.difference if cell.counter else None
-    if difference is not None and abs(difference) > COUNTER_TOLERANCE:
-        notes.append(f"the server's own token counter differs by {difference:+.1%}")
+    counter = cell.counter
+    difference = counter.difference if counter else None
+    if counter is not None and difference is not None and abs(difference) > COUNTER_TOLERANCE:
+        # A sample may fall between the server's count of a step and our receipt of it.
+        step = cell.streams * max(1.0, cell.tokens_per_chunk or 1.0)
+        beyond = abs(counter.server_tokens - counter.our_tokens) > step
+        notes += [f"the server's own token counter differs by {difference:+.1%}"] * beyond
     ratio = cell.kv.ratio if cell.kv else None
     if cell.kv is not None and ratio is not None and abs(ratio - 1) > KV_TOLERANCE:
         notes.append(

@@ -70,7 +70,9 @@ def claim_of(
         moments = [sample.t_ns for sample in telling] or [(window.begin_ns + window.end_ns) // 2]
         events = {timeline.index: timeline for timeline in timelines}
         holders = [
-            _Holder(row, events.get(row.index), prompt, evidence.ended_ns) for row in rows if row.sent_ns
+            _Holder(row.sent_ns, row, events.get(row.index), prompt, evidence.ended_ns)
+            for row in rows
+            if row.sent_ns is not None
         ]
         claim = statistics.fmean(_held(holders, moment, shared, block or 1) for moment in moments)
     usage = gauge_of(sample.kv_usage_mean for sample in telling)
@@ -87,8 +89,10 @@ def claim_of(
 class _Holder:
     """Know what one request holds at a moment: its prompt from its send on, and what it has produced."""
 
-    def __init__(self, row: RequestRow, timeline: Timeline | None, prompt_tokens: int, until_ns: int) -> None:
-        self.begin_ns = row.sent_ns or 0
+    def __init__(
+        self, sent_ns: int, row: RequestRow, timeline: Timeline | None, prompt_tokens: int, until_ns: int
+    ) -> None:
+        self.begin_ns = sent_ns
         self.end_ns = row.end_ns if row.end_ns is not None else until_ns
         self._prompt = row.prompt_tokens if row.prompt_tokens is not None else prompt_tokens
         self._times = timeline.times_ns if timeline is not None else ()

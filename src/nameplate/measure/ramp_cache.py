@@ -37,7 +37,8 @@ def ramp_cache(evidence: TrialEvidence) -> RampCache | None:
     if not firsts or len(firsts) < len(opening):
         return None
     again = min(
-        (r.sent_ns for r in evidence.rows if r.phase in ("steady", "arrival") and r.sent_ns), default=None
+        (r.sent_ns for r in evidence.rows if r.phase in ("steady", "arrival") and r.sent_ns is not None),
+        default=None,
     )
     for sample in evidence.samples:
         if sample.error is not None or sample.t_ns < max(firsts):

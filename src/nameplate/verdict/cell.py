@@ -70,6 +70,8 @@ class CellFacts(Struct, frozen=True, kw_only=True):
     extra_samples: int = 0
     other_traffic: str = ""
     most_running: int | None = None
+    mean_running: float | None = None
+    mean_waiting: float | None = None
     in_flight_below: float | None = None
     judged_streams: int = 0
     looped_streams: int = 0
@@ -117,6 +119,11 @@ def _status(facts: CellFacts) -> tuple[CellStatus, str]:
             CellStatus.underfilled,
             f"fewer than {streams} running in {facts.below_samples} of {facts.samples} samples",
         )
+    if _kept_waiting(facts):
+        return (
+            CellStatus.underfilled,
+            f"on average {facts.mean_running:.1f} of {streams} running and {facts.mean_waiting:.1f} waiting",
+        )
     if facts.in_flight_below is not None and facts.in_flight_below > UNDERFILLED_SHARE:
         return (
             CellStatus.underfilled,
@@ -132,6 +139,14 @@ def _status(facts: CellFacts) -> tuple[CellStatus, str]:
     if facts.counted_requests is not None:
         return CellStatus.valid, f"all {facts.counted_requests} requests came to their end"
     return CellStatus.valid, f"{streams} streams over the whole window"
+
+
+def _kept_waiting(facts: CellFacts) -> bool:
+    """Say that the server did not run all at once: with short answers each look alone is excused by restarts."""
+    running, waiting, streams = facts.mean_running, facts.mean_waiting, facts.streams
+    if running is None or waiting is None:
+        return False
+    return waiting > UNDERFILLED_SHARE * streams and running < (1 - UNDERFILLED_SHARE) * streams
 
 
 def _not_ready(facts: CellFacts) -> tuple[CellStatus, str]:

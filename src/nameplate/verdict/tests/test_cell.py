@@ -26,6 +26,7 @@ FAULTS: list[tuple[dict[str, Any], CellStatus, str]] = [
     ({"extra_samples": 1, "most_running": 9}, CellStatus.extra_traffic, "9 running of 8 ours, in 1 of 60"),
     ({"other_traffic": "2 more than ours"}, CellStatus.extra_traffic, "2 more"),
     ({"below_samples": 4}, CellStatus.underfilled, "fewer than 8 running in 4 of 60 samples"),
+    ({"mean_running": 4.0, "mean_waiting": 4.0}, CellStatus.underfilled, "4.0 of 8 running and 4.0 waiting"),
     ({"in_flight_below": 0.06}, CellStatus.underfilled, "6% of the window"),
     ({"looped_streams": 1}, CellStatus.looped, "1 of 8 streams"),
     ({"tokens": 0.0}, CellStatus.server_error, "no output"),
@@ -106,6 +107,12 @@ def test_a_full_pool_contradicts_a_claim_that_there_is_room() -> None:
     assert "KV claim contradicted: 270,336 of 1,515,055 tokens" in verdict.reason and "93%" in verdict.reason
     for change in ({"kv_held_share": 0.5}, {"kv_tokens": None}, {"kv_claim_tokens": 1_500_000}):
         assert "contradicted" not in judge_cell(structs.replace(facts, **change)).reason
+
+
+@pytest.mark.parametrize(("running", "waiting"), [(8.0, 4.0), (7.0, 0.1), (None, 4.0), (4.0, None)])
+def test_a_short_wait_or_an_unknown_one_voids_nothing(running: float | None, waiting: float | None) -> None:
+    """Only fewer running with others waiting, on average, is a server that does not run all at once."""
+    assert judge_cell(structs.replace(SOUND, mean_running=running, mean_waiting=waiting)).valid
 
 
 def test_a_counted_cell_says_what_it_counted() -> None:
