@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nameplate.evidence.layout import RESULT, TRIALS
+from nameplate.evidence.layout import TRIALS
 from nameplate.measure.speed_result import SpeedResult
 from nameplate.report import numbers
 from nameplate.report.imported import definitions, whose
@@ -93,8 +93,7 @@ def _ending(result: SpeedResult, directory: Path, again: str | None) -> Renderab
         lines.append(
             ("", f"no evidence of ours; the imported file's SHA-256 is {safe(result.origin.sha256, 80)}")
         )
-    table = "; --all prints them as a table" if result.origin is None else ""
-    lines.append(("All numbers", f"{safe(where, 1000)}/{RESULT}{table}"))
+    lines.append(("All numbers", Command(("nameplate", "show", where, "--all"))))
     shown = next((row.trials[-1] for row in result.rows if row.trials), None)
     if shown is not None:
         lines.append(
