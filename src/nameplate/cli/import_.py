@@ -12,8 +12,12 @@ import click
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Directory of the result.  [default: runs/import-TIME]"
 )
+@click.option("--all", "everything", is_flag=True, help="Print the table of all measurements, too.")
+@click.option(
+    "--show-discarded", is_flag=True, help="Show what was measured in cells that are not valid, marked."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to standard output.")
-def command(file: Path, out: Path | None, as_json: bool) -> int:
+def command(file: Path, out: Path | None, everything: bool, show_discarded: bool, as_json: bool) -> int:
     """Read FILE, a result file of llm-inference-bench (0.4 or later), and judge every cell by what it shows.
 
     The directory holds result.json and the file itself, so that anyone can import it again.
@@ -22,6 +26,7 @@ def command(file: Path, out: Path | None, as_json: bool) -> int:
     from nameplate.cli.request import default_directory
     from nameplate.exchange.files import import_file
     from nameplate.report.console import answers, people
+    from nameplate.report.measurements import all_measurements
     from nameplate.report.safe import safe_text
     from nameplate.report.speed import speed_summary
 
@@ -31,6 +36,8 @@ def command(file: Path, out: Path | None, as_json: bool) -> int:
         people().print(safe_text(f"note: {sentence}"))
     if as_json:
         print_json(result)
-    else:
-        answers().print(speed_summary(result, directory))
+        return 0
+    answers().print(speed_summary(result, directory, discarded=show_discarded))
+    if everything:
+        answers().print(all_measurements(result, discarded=show_discarded))
     return 0

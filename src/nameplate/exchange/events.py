@@ -6,7 +6,7 @@ A line is `HH:MM:SS words`, a context in it `64k` for 65,536.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -28,16 +28,17 @@ class Log(Struct, frozen=True, kw_only=True):
     pool_by_hand: bool = False
     started: frozenset[tuple[int, int]] = frozenset()
     ended: frozenset[tuple[int, int]] = frozenset()
-    skipped: tuple[tuple[tuple[int, int], str], ...] = ()
+    skipped: Mapping[tuple[int, int], str] = {}
 
     def why_skipped(self, context: int, concurrency: int) -> str | None:
-        return next((why for cell, why in self.skipped if cell == (context, concurrency)), None)
+        return self.skipped.get((context, concurrency))
 
 
 def read_log(lines: Iterable[str]) -> Log:
     """Read the log; lines that say nothing of this are passed over."""
     version, limit, by_hand = None, None, False
-    started, ended, skipped = set(), set(), []
+    started, ended = set(), set()
+    skipped: dict[tuple[int, int], str] = {}
     for line in lines:
         if match := _ENGINE.search(line):
             version = match[2]
@@ -51,14 +52,14 @@ def read_log(lines: Iterable[str]) -> Log:
         elif (match := _ENDED.search(line)) and (cell := _cell(match)):
             ended.add(cell)
         elif (match := _SKIPPED.search(line)) and (cell := _cell(match)):
-            skipped.append((cell, match[3].strip()))
+            skipped.setdefault(cell, match[3].strip())
     return Log(
         engine_version=version,
         context_limit=limit,
         pool_by_hand=by_hand,
         started=frozenset(started),
         ended=frozenset(ended),
-        skipped=tuple(skipped),
+        skipped=skipped,
     )
 
 

@@ -184,13 +184,17 @@ class Setup(Struct, frozen=True, kw_only=True):
 
 
 class Hardware(Struct, frozen=True, kw_only=True):
-    """Hold what the tool saw of the machine that it ran on, which need not be the server's."""
+    """Hold what the tool saw of the machine that it ran on, which need not be the server's.
+
+    `described` is what a file of ours says of whose machine it is.
+    """
 
     hostname: str = ""
     uname: str = ""
     gpu_query: tuple[tuple[str, ...], int | None, str, str] | None = None
     topology: tuple[tuple[str, ...], int | None, str, str] | None = None
     p2p: Mapping[str, Any] = {}
+    described: str = ""
 
 
 class Document(Struct, frozen=True, kw_only=True):

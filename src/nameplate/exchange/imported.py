@@ -8,7 +8,7 @@ from msgspec import structs
 
 from nameplate.contract.identity import Fact, Identity
 from nameplate.contract.limits import ServerLimits
-from nameplate.contract.matrix import CellPlan, label, telling_order
+from nameplate.contract.matrix import CellPlan, label
 from nameplate.exchange.claims import claim_of, contradicted
 from nameplate.exchange.definitions import definitions
 from nameplate.exchange.events import Log, read_log
@@ -34,8 +34,8 @@ def imported(document: Document, file: str, sha256: str, tool: str) -> SpeedResu
     return SpeedResult(
         tool=tool,
         origin=Origin(
-            tool=f"{TOOL}, written by {setup.generator}" if setup.generator else TOOL,
-            version=setup.version,
+            tool=TOOL,
+            version=f"{setup.version}, written by {setup.generator}" if setup.generator else setup.version,
             file=file,
             sha256=sha256,
             definitions=definitions(document),
@@ -77,11 +77,17 @@ def plan_of(row: CellRow) -> CellPlan:
     return CellPlan(row.kind, row.context_tokens, row.concurrency)
 
 
-def _order(found: Iterable[CellPlan]) -> Callable[[CellRow], tuple[int, int]]:
+def _order(found: Iterable[CellPlan]) -> Callable[[CellRow], tuple[int, ...]]:
+    """Order as `telling_order` does, without the grid: a file can name many more lengths than cells."""
     plans = list(found)
-    cells = telling_order({p.context_tokens for p in plans}, {p.concurrency for p in plans})
-    place = {cell: index for index, cell in enumerate(cells)}
-    return lambda row: (_KINDS.index(row.kind), place[row.context_tokens, row.concurrency])
+    column = min((plan.concurrency for plan in plans), default=1)
+    line = min((plan.context_tokens for plan in plans), default=0)
+
+    def place(row: CellRow) -> tuple[int, ...]:
+        part = 0 if row.concurrency == column else 1 if row.context_tokens == line else 2
+        return _KINDS.index(row.kind), part, row.context_tokens, row.concurrency
+
+    return place
 
 
 def _cell_row(cell: Cell, document: Document) -> CellRow:

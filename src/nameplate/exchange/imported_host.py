@@ -29,7 +29,7 @@ def host_of(hardware: Hardware | None) -> tuple[HostDescription, ...]:
             returncode=said[1],
             stdout=harmless(said[2][:_OUTPUT_LIMIT].encode("utf-8", "replace")),
             stderr=harmless(said[3][:_OUTPUT_LIMIT].encode("utf-8", "replace")),
-            did_not_run=None if said[1] is not None else "the file has no return code",
+            did_not_run=_did_not_run(said[1], said[3]),
         )
         for name, said in told
         if said is not None
@@ -37,7 +37,7 @@ def host_of(hardware: Hardware | None) -> tuple[HostDescription, ...]:
     gpus, source = gpus_told(diagnostics)
     return (
         HostDescription(
-            place=Place("client", HOW),
+            place=_place(hardware.described),
             cpu=Cpu(),
             memory=Memory(),
             system=System(hostname=hardware.hostname or None, name=hardware.uname or None),
@@ -48,6 +48,18 @@ def host_of(hardware: Hardware | None) -> tuple[HostDescription, ...]:
             diagnostics=diagnostics,
         ),
     )
+
+
+def _place(described: str) -> Place:
+    which, colon, how = described.partition(": ")
+    return Place("server", how) if colon and which == "server" else Place("client", how or HOW)
+
+
+def _did_not_run(code: int | None, stderr: str) -> str | None:
+    """Say why there is no answer; -1 is what we write for a command that was not run."""
+    if code is None:
+        return "the file has no return code"
+    return (clean(stderr, 200) or "it was not run") if code == -1 else None
 
 
 def p2p_of(value: Any) -> P2pOverride:

@@ -27,6 +27,8 @@ from nameplate.verdict.cell import CellStatus
 OLDEST = (0, 4)
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.\d{1,6})?(?:[-+.][0-9A-Za-z.+-]{1,60})?")
 _LENGTH = re.compile(r"(\d{1,9})(k?)", re.IGNORECASE)
+# More rows than any matrix has, and more planned cells: what goes over them must end.
+CELLS_LIMIT = 2_000
 # Fields that came in later versions or that only some cells have: their absence is no gap.
 _LATER = {"measurement_wall_seconds"}
 
@@ -41,6 +43,14 @@ def read_document(data: bytes, name: str) -> Document:
         raise CallerError(
             f"{name} holds no result: results, burst_results, prefill and mixed_prefill are all absent.",
             hint=f"Give a result file of {TOOL}.",
+        )
+    planned = max(1, len(setup.contexts)) * max(1, len(setup.concurrencies))
+    phases = [top.inner(phase, optional=True).raw() for phase in ("prefill", "mixed_prefill")]
+    written = len(rows) + len(bursts) + sum(map(len, phases))
+    if max(planned, written) > CELLS_LIMIT:
+        raise CallerError(
+            f"{name} has {written:,} rows and plans {planned:,} cells; {CELLS_LIMIT:,} can be read.",
+            hint="The file is damaged, or was not written by the tool.",
         )
     missing: set[str] = set()
     cells = [_cell(row, setup.counted, missing) for row in rows]
@@ -267,6 +277,7 @@ def _hardware(top: Fields) -> Hardware | None:
         gpu_query=_command(startup.inner("nvidia_smi_query", optional=True)),
         topology=_command(startup.inner("nvidia_smi_topo", optional=True)),
         p2p=p2p,
+        described=startup.text("described_host", optional=True),
     )
 
 
@@ -280,10 +291,11 @@ def _command(row: Fields) -> tuple[tuple[str, ...], int | None, str, str] | None
 
 
 def _told(top: Fields) -> tuple[Told, ...]:
-    """Read the statuses that we wrote beside that tool's fields; anything odd there is left out."""
+    """Read the statuses that we wrote beside that tool's fields; kinds and statuses unknown here are left out."""
     own = top.raw().get("nameplate")
     found = []
-    for row in Fields(own, "nameplate").objects("cells", True) if isinstance(own, dict) else ():
+    rows = Fields(own, "nameplate").objects("cells", True) if isinstance(own, dict) else []
+    for row in rows[:CELLS_LIMIT]:
         kind, status = row.text("kind"), row.text("status")
         context, concurrency = row.count("context_tokens"), row.count("concurrency")
         if kind not in get_args(Kind) or status not in list(CellStatus) or context is None or not concurrency:

@@ -13,16 +13,16 @@ _NAME = re.compile(
     r"credentials?|token)$",
     re.IGNORECASE,
 )
-# Keys by how they look (OpenAI, Hugging Face, GitHub, the benchmark's own site, AWS), a bearer header, a URL's user
-# part, and an option whose value is a key.
+# Keys by how they look (OpenAI, Hugging Face, GitHub, the benchmark's own site, AWS), a bearer header, and an option
+# whose value is a key; the user part of a URL.
 _TEXT = re.compile(
     r"\b(?:sk-|hf_|gh[pousr]_|lilb_|xox[abp]-)[A-Za-z0-9_\-]{6,}|\bAKIA[0-9A-Z]{12,}"
     r"|(?<=bearer )[^\s\"']{6,}"
-    r"|(?<=://)[^\s/@]{1,256}(?=@)"
     r"|(?<=--api-key[ =])[^\s\"']+|(?<=--api_key[ =])[^\s\"']+|(?<=--token[ =])[^\s\"']+"
     r"|(?<=api_key=)[^\s&\"']+|(?<=api-key=)[^\s&\"']+",
     re.IGNORECASE,
 )
+_USER = re.compile(r"(?<=://)[^\s/@]{1,256}(?=@)")
 
 
 def redact(value: Any, name: str = "") -> Any:
@@ -33,7 +33,10 @@ def redact(value: Any, name: str = "") -> Any:
         return [redact(inner, name) for inner in value]
     if not isinstance(value, str) or not value:
         return value
-    return REDACTED if _NAME.search(name) else _TEXT.sub(REDACTED, value)
+    if _NAME.search(name):
+        return REDACTED
+    value = _TEXT.sub(REDACTED, value)
+    return _USER.sub(REDACTED, value) if "@" in value else value
 
 
 def has_secrets(value: Any) -> bool:

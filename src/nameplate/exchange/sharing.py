@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+from collections import defaultdict
 from collections.abc import Mapping
 from itertools import pairwise
 
@@ -70,8 +71,11 @@ def stairs_of(document: Document) -> tuple[Stairs, ...]:
         return ()
     cold = cold_prefills(document)
     found = []
-    for context in sorted({cell.context for cell in document.cells if not cell.burst and cell.context}):
-        rows = [c.first_tokens for c in document.cells if c.context == context and not c.burst]
+    by_context: dict[int, list[tuple[float, ...]]] = defaultdict(list)
+    for cell in document.cells:
+        if not cell.burst and cell.context:
+            by_context[cell.context].append(cell.first_tokens)
+    for context, rows in sorted(by_context.items()):
         stairs = weigh(context, unique / 100, _cold(context, cold), rows)
         if stairs is not None:
             found.append(stairs)

@@ -155,7 +155,7 @@ def test_our_statuses_come_back() -> None:
     for name, row in found.items():
         assert (row.status, row.reason) == (there[name].status, there[name].reason)
         assert (row.values is not None) == (row.status is CellStatus.valid)
-    assert back.origin is not None and "written by nameplate" in back.origin.tool
+    assert back.origin is not None and "written by nameplate" in back.origin.version
 
 
 def test_our_numbers_come_back() -> None:

@@ -91,7 +91,7 @@ def test_a_large_file_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     Path("t.json").write_bytes(b" " * ((1 << 20) + 1))
     code, _, err = run("import", "t.json")
     assert code == 2 and "larger than 1 MiB" in err
-    assert loose.FILE_LIMIT_BYTES == 64 << 20
+    assert loose.FILE_LIMIT_BYTES == 32 << 20
 
 
 def test_hostile_files_are_the_callers_mistake(run: Run) -> None:
