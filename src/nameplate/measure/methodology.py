@@ -78,8 +78,8 @@ def methods(matrix: Matrix) -> tuple[Method, ...]:
         Method(
             "KV claim",
             "tokens",
-            "shared prefix once + C x unique part in whole blocks + what the streams had produced halfway",
-            "held: mean KV use in the window x pool, by the server's own count",
+            "shared prefix once + each running request's own prompt and output so far in whole blocks",
+            "mean over the server's samples in the window; held: its mean KV use at these x pool, by its own count",
         ),
         Method(
             "looped",
