@@ -48,7 +48,11 @@ def export_directory(directory: Path) -> bytes:
     original = original_of(result, directory)
     if original is not None and result.origin is not None:
         return encode_export(exported_again(result, original, result.origin.file))
-    requests = {plan_of(row): _requests(directory, row.trials[-1]) for row in result.rows if row.trials}
+    requests = {
+        plan_of(row): _requests(directory, row.trials[-1])
+        for row in (*result.rows_of("decode"), *result.rows_of("burst"))
+        if row.trials
+    }
     return encode_export(exported(result, requests, written_at))
 
 

@@ -33,23 +33,32 @@ def unwritten(
 
 
 def _why(plan: CellPlan, document: Document, log: Log) -> CellVerdict:
-    setup, cell = document.setup, (plan.context_tokens, plan.concurrency)
+    cell = (plan.context_tokens, plan.concurrency)
     if plan.kind == "decode":
+        # The log says "skipped" of what does not fit as well as of what a person skipped, but only the latter began.
+        if cell not in log.started and (need := _need(plan, document)) is not None:
+            return CellVerdict(CellStatus.over_capacity, f"not run: {need}")
         said = log.why_skipped(*cell)
         if said is not None:
             return CellVerdict(CellStatus.skipped, f"the event log says that it was skipped {said}".rstrip())
         if cell in log.started and cell not in log.ended:
             return CellVerdict(CellStatus.interrupted, "the event log has its start and no end")
-        claim = claim_of(Cell(burst=False, context=plan.context_tokens, concurrency=plan.concurrency), setup)
-        if claim is not None and claim.tokens > claim.pool:
-            return CellVerdict(CellStatus.over_capacity, f"not run: it would need {claim}")
-        if claim is None and setup.pool_tokens and setup.max_tokens is not None:
-            need = plan.concurrency * (plan.context_tokens + setup.max_tokens)
-            if need > setup.pool_tokens:
-                words = f"not run: {need:,} of {setup.pool_tokens:,} tokens, sharing left out of the count"
-                return CellVerdict(CellStatus.over_capacity, words)
     reason = f"planned, but the file has no row for it: {TOOL} leaves out what it did not measure"
     return CellVerdict(CellStatus.skipped, reason)
+
+
+def _need(plan: CellPlan, document: Document) -> str | None:
+    """Say what a cell would need of the KV pool; None where it fits, or where the file does not tell."""
+    setup = document.setup
+    claim = claim_of(Cell(burst=False, context=plan.context_tokens, concurrency=plan.concurrency), setup)
+    if claim is not None:
+        return f"it would need {claim}" if claim.tokens > claim.pool else None
+    if setup.pool_tokens is None or setup.max_tokens is None:
+        return None
+    need = plan.concurrency * (plan.context_tokens + setup.max_tokens)
+    if need <= setup.pool_tokens:
+        return None
+    return f"{need:,} of {setup.pool_tokens:,} tokens, sharing left out of the count"
 
 
 def _wanted(document: Document) -> bool:

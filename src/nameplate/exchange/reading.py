@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, get_args
 
+import msgspec
+
 from nameplate.contract.errors import CallerError
 from nameplate.contract.matrix import KI, Kind
 from nameplate.exchange.foreign import (
@@ -29,6 +31,8 @@ _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.\d{1,6})?(?:[-+.][0-9A-Za-z.+
 _LENGTH = re.compile(r"(\d{1,9})(k?)", re.IGNORECASE)
 # More rows than any matrix has, and more planned cells: what goes over them must end.
 CELLS_LIMIT = 2_000
+SAMPLES_LIMIT = 200_000
+METADATA_LIMIT_BYTES = 1 << 20
 # Fields that came in later versions or that only some cells have: their absence is no gap.
 _LATER = {"measurement_wall_seconds"}
 
@@ -52,6 +56,9 @@ def read_document(data: bytes, name: str) -> Document:
             f"{name} has {written:,} rows and plans {planned:,} cells; {CELLS_LIMIT:,} can be read.",
             hint="The file is damaged, or was not written by the tool.",
         )
+    samples = sum(_length(row.raw().get("request_samples")) for row in (*rows, *bursts))
+    if samples > SAMPLES_LIMIT:
+        raise CallerError(f"{name} has {samples:,} request samples; {SAMPLES_LIMIT:,} can be read.")
     missing: set[str] = set()
     cells = [_cell(row, setup.counted, missing) for row in rows]
     cells += [_cell(row, True, missing) for row in bursts]
@@ -69,6 +76,10 @@ def read_document(data: bytes, name: str) -> Document:
     )
 
 
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, list) else 0
+
+
 def context_of(text: str) -> int | None:
     """Read a context as that tool writes it: `64k` is 65,536."""
     match = _LENGTH.fullmatch(text.strip())
@@ -83,6 +94,10 @@ def _setup(top: Fields, name: str) -> tuple[Setup, Fields]:
             f"{name} is no result file of {TOOL}: it has no metadata.",
             why=f"At its top it has: {found}.",
             hint="A directory of our own is shown as it is; other tools' files cannot be imported yet.",
+        )
+    if len(msgspec.json.encode(metadata.raw())) > METADATA_LIMIT_BYTES:
+        raise CallerError(
+            f"{name}: its metadata is larger than {METADATA_LIMIT_BYTES >> 20} MiB; no run's is."
         )
     version = metadata.text("version")
     match = _VERSION.fullmatch(version)

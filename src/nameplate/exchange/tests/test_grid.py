@@ -7,12 +7,16 @@ from nameplate.verdict.cell import CellStatus
 
 
 def test_every_planned_cell_has_a_row() -> None:
-    """Cells that the file leaves out are over capacity by its arithmetic, interrupted or skipped, never absent."""
+    """Cells that the file leaves out are over capacity by its arithmetic, interrupted or skipped, never absent.
+
+    The log calls what does not fit skipped, too: the arithmetic tells the two apart.
+    """
     log = [
         "10:00:00 cell start C=1 ctx=8k",
         "10:00:40 cell done C=1 ctx=8k 100.0 tok/s",
         "10:00:41 cell skipped C=2 ctx=8k",
         "10:00:42 cell start C=4 ctx=8k",
+        "10:00:43 cell skipped C=2 ctx=512k",
     ]
     result = result_of(
         cell(8192, 1),

@@ -42,6 +42,11 @@ from nameplate.exchange.tests.making import PUBLISHED, cell, file, read
         (file(cell(request_samples=[3])), "where an object belongs"),
         (file(cell(), top={"event_log": "x"}), "where a list belongs"),
         (file(cell(), context_lengths=list(range(1, 5001)), concurrency_levels=[1, 2]), "plans 10,000 cells"),
+        (
+            file(cell(request_samples=[{}] * 99_999), *[cell(request_samples=[{}] * 60_000)] * 2),
+            "219,999 request",
+        ),
+        (file(cell(), note="x" * (1 << 20)), "metadata is larger"),
         (file(cell(), unique_context_percent=250), "no percentage"),
         (file(cell(), top={"prefill": {"long": {}}}), "no context length"),
         (file({"aggregate_tps": 1.0, "concurrency": 0, "context_tokens": 0}), "which cell it is"),
