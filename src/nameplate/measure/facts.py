@@ -83,7 +83,7 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         loops=correctness.loops,
         loop_limit=contract.rules.loop_limit,
         outputs_must_not_loop=plan.outputs_must_not_loop,
-        extra_requests_seen=_foreign(evidence, rows),
+        extra_requests_seen=_foreign(evidence, rows, measurement.server.requests),
         identity_changes=() if after is None else compare(evidence.identity_before, after),
         identity_known=after is not None,
         counters_fell=counters_that_fell((evidence.idle_before, *evidence.samples, evidence.idle_after)),
@@ -134,10 +134,17 @@ def _first_use(evidence: TrialEvidence) -> list[RequestRow]:
     return [row for row in evidence.rows if row.phase == "opening"]
 
 
-def _foreign(evidence: TrialEvidence, rows: Sequence[RequestRow]) -> int | None:
-    """Count the requests that the server held beyond ours, under load or before it; None where it does not tell."""
+def _foreign(evidence: TrialEvidence, rows: Sequence[RequestRow], finished: int | None) -> int | None:
+    """Count the requests that the server held beyond ours, under load or before it; None where it does not tell.
+
+    `finished` are those that it counted from idle to idle. A gauge is set after a step, so a stranger's short request
+    may never show in it; where requests are cut as planned, the counts need not agree, but more ended than we sent.
+    """
     seen = extra_requests(evidence.samples, rows, evidence.ended_ns)
-    return max(seen or 0, evidence.busy_before) if evidence.busy_before else seen
+    strangers = evidence.busy_before
+    if evidence.plan.cut and finished is not None:
+        strangers = max(strangers, finished - sum(row.sent_ns is not None for row in rows))
+    return max(seen or 0, strangers) if strangers > 0 else seen
 
 
 def duplicate_prompts(rows: Sequence[RequestRow], *, heads_differ: bool) -> int:
