@@ -1,4 +1,4 @@
-"""Where a cell is held against the server's own view: its KV pool, its counter behind slow pages, its ended requests."""
+"""Where a cell is held against the server's own view: its KV pool, its counter behind slow pages, its ends."""
 
 from __future__ import annotations
 
