@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, structs
 
 from nameplate.contract.matrix import Matrix, label
 from nameplate.exchange.exported_row import rate_out
@@ -77,7 +79,7 @@ def metadata_out(
     sampling = result.contract.sampling if result.contract else None
     metrics = any(row.values and row.values.running for row in result.rows)
     unique = float(matrix.unique_percent)
-    return MetadataOut(
+    ours = MetadataOut(
         version=version,
         generator=generator,
         engine=result.identity.text("engine") or "",
@@ -108,17 +110,31 @@ def metadata_out(
         startup_diagnostics_available=has_host,
         nvidia_p2p_override_effective=p2p_effective,
     )
+    return structs.replace(ours, **_kept(result.origin.metadata)) if result.origin is not None else ours
+
+
+def _kept(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an imported file itself said of its run: we know nothing better of it."""
+    kept = {}
+    for field in structs.fields(MetadataOut):
+        if field.name in metadata and field.name not in ("version", "generator"):
+            try:
+                kept[field.name] = msgspec.convert(metadata[field.name], field.type)
+            except msgspec.ValidationError:
+                continue
+    return kept
 
 
 def arguments_out(result: SpeedResult, matrix: Matrix) -> dict[str, Any]:
     """Return the arguments that would have asked that tool for the same matrix."""
     levels, contexts = _grid(result, matrix)
     prefills = result.rows_of("prefill")
+    told = _kept(result.origin.metadata) if result.origin is not None else {}
     return {
         "concurrency": ",".join(map(str, levels)),
         "contexts": ",".join(map(str, contexts)),
-        "max_tokens": matrix.output_tokens,
-        "duration": matrix.window_ns / 1e9,
+        "max_tokens": told.get("max_tokens", matrix.output_tokens),
+        "duration": told.get("duration_per_test", matrix.window_ns / 1e9),
         "request_count": 0,
         "run_burst": bool(result.rows_of("burst")),
         "standalone_prefill": bool(prefills),

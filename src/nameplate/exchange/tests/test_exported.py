@@ -216,6 +216,8 @@ def test_an_imported_file_without_its_original() -> None:
         "measurement_seconds",
         "warmup_timed_out",
     ]
+    metadata = json.loads(PUBLISHED)["metadata"] | {"version": "0.4.30"}
+    assert {name: told["metadata"][name] for name in metadata} == metadata
     for row in told["results"]:
         original = originals[row["context_tokens"], row["concurrency"]]
         for name in carried:
