@@ -21,6 +21,13 @@ _REFUSING = (400, 413, 422)
 # What the server held may differ by this share from the claim before a note says so: blocks, and tokens in flight.
 KV_TOLERANCE = 0.15
 COUNTER_TOLERANCE = 0.02
+_NOTED = (
+    Gate.input_length,
+    Gate.unique_prompts,
+    Gate.output_length,
+    Gate.finish_reason,
+    Gate.server_counters,
+)
 
 
 def cell_facts(
@@ -123,19 +130,19 @@ def cell_notes(cell: Cell, gates: Sequence[GateResult]) -> tuple[str, ...]:
         )
     if cell.prefill_inside:
         notes.append("prefill inside: streams that started again within the window were not cached")
-    cached = _broken(gates, Gate.cached_tokens)
-    if cached:
-        notes.append(f"sharing off target: {cached}")
     if cell.preemptions:
         notes.append(f"{cell.preemptions} preemptions within the window")
     if cell.looped_streams:
         notes.append(f"{cell.looped_streams} of {cell.streams} streams looped")
     notes += _contradictions(cell)
-    for gate in (Gate.output_length, Gate.finish_reason, Gate.server_counters):
-        said = _broken(gates, gate)
-        if said:
-            notes.append(said)
-    return tuple(notes)
+    return (*notes, *gate_notes(gates))
+
+
+def gate_notes(gates: Sequence[GateResult]) -> tuple[str, ...]:
+    """Say which conditions were broken that give a cell no status of its own, whatever its kind."""
+    cached = _broken(gates, Gate.cached_tokens)
+    said = [f"sharing off target: {cached}"] if cached else []
+    return (*said, *(words for words in (_broken(gates, gate) for gate in _NOTED) if words))
 
 
 def _contradictions(cell: Cell) -> list[str]:

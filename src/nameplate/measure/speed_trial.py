@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from nameplate.hosts.summary import GpuSummary, summarise
 from nameplate.measure.cell import Cell, measure_cell
-from nameplate.measure.cell_facts import cell_facts, cell_notes, counted_facts
+from nameplate.measure.cell_facts import cell_facts, cell_notes, counted_facts, gate_notes
 from nameplate.measure.measurement import Measurement
 from nameplate.measure.mixed import Mixed, arrival_of, measure_mixed
 from nameplate.measure.prefill import Prefill, measure_prefill
@@ -53,7 +53,8 @@ def measure_speed(
         return None
     if plan.hold is None:
         prefill = measure_prefill(evidence, measurement.server) if plan.until is not None else None
-        verdict = judge_cell(counted_facts(evidence, gates, prefill))
+        judged = judge_cell(counted_facts(evidence, gates, prefill))
+        verdict = CellVerdict(judged.status, judged.reason, gate_notes(gates))
         return SpeedTrial(verdict=verdict, prefill=prefill, gpu=_gpu(evidence, measurement.whole_run))
     cell = measure_cell(evidence, evidence.held)
     verdict = judge_cell(cell_facts(evidence, cell, evidence.held, gates))

@@ -24,6 +24,7 @@ from nameplate.measure.tests.held_cells import (
 )
 from nameplate.measure.tests.trials import identity
 from nameplate.measure.trial_evidence import TrialEvidence
+from nameplate.wire.events import Channel
 from nameplate.wire.loop import Loop
 
 
@@ -275,7 +276,7 @@ def test_speculation_is_a_growth_of_counters() -> None:
 
 def test_loops_are_counted_by_stream() -> None:
     """A stream that looped in several requests is one stream, and one too short to judge is not judged."""
-    loop = Loop("content", 10, 5000)
+    loop = Loop(Channel.content, 10, 5000)
     parts = [
         Part(0, every(10 * MS), loop=loop, longest_channel_chars=9000),
         Part(0, every(10 * MS), index=2, phase="steady", loop=loop, longest_channel_chars=9000),

@@ -135,7 +135,7 @@ def evidence(
         "plan": TrialPlan("t", "single", SHAPE, concurrency, requests, 2),
         "clock": "live",
         "rows": held,
-        "timelines": [timeline_of(row) for row in held if row.outcome == "ok"],
+        "timelines": [timeline_of(row) for row in held if row.outcome == "ok" and row.output_events],
         "since_empty_ns": [200_000] * 100,
         "arrival_doubt_ns": [0] * 100,
         "identity_before": facts,
