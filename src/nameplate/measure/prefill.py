@@ -13,6 +13,8 @@ from nameplate.measure.server_side import ServerSide
 from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.wire.outcome import Outcome
 
+_CUT = (Outcome.cancelled, Outcome.unfinished)
+
 
 class PrefillSample(Struct, frozen=True):
     """Hold one cold request: its counted tokens and its TTFT."""
@@ -33,7 +35,8 @@ class Prefill(Struct, frozen=True, kw_only=True):
     `spread` is (max - min) / median. `server_s` is the server's own mean prefill time of a request where it has one,
     `server_rate` the computed tokens by that time, `server_difference` (ours - server) / server of the times: what
     lies between them is queueing, the first decode step, network and us. `computed_tokens` and `counted_tokens` are
-    the computed prompt tokens by the server's counters from idle to idle, and by usage; null where either is unknown.
+    the computed prompt tokens by the server's counters from idle to idle, and by usage, without a last request that was
+    cut before its first output; null where either is unknown.
     """
 
     samples: tuple[PrefillSample, ...]
@@ -107,9 +110,15 @@ def _computed(server: ServerSide) -> int | None:
 
 
 def _counted(rows: Iterable[RequestRow]) -> int | None:
-    """Return the computed prompt tokens of all requests by usage; None where any is unknown."""
+    """Return the computed prompt tokens of all requests by usage; None where any is unknown.
+
+    A request that we cut before its first output is left out: servers count a prompt when its first token is there, or
+    when the request ends.
+    """
     total = 0
     for row in rows:
+        if row.outcome in _CUT and row.first_output_ns is None:
+            continue
         if row.prompt_tokens is None or row.cached_tokens is None:
             return None
         total += row.prompt_tokens - row.cached_tokens

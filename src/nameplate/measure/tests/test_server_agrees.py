@@ -8,7 +8,10 @@ from nameplate.contract.identity import Fact, Identity
 from nameplate.measure.cell import Cell, measure_cell
 from nameplate.measure.facts import facts_of
 from nameplate.measure.measurement import measure
+from nameplate.measure.prefill import measure_prefill
+from nameplate.measure.server_side import ServerSide
 from nameplate.measure.tests.held_cells import BEGIN, END, MS, Part, S, cell_evidence, every, sample
+from nameplate.measure.tests.trials import evidence, ok_row
 from nameplate.measure.trial_evidence import TrialEvidence
 
 POOL, BLOCK = 16_000, 100
@@ -86,3 +89,16 @@ def test_more_ended_than_we_sent_is_other_traffic() -> None:
         after = sample(END + S, 0, finished=told)
         case = structs.replace(given, idle_before=sample(0, 0, finished=(("length", 0),)), idle_after=after)
         assert facts_of(case, measure(case)).extra_requests_seen == strangers
+
+
+def test_a_prefill_that_was_cut_is_in_no_count() -> None:
+    """The request after the last sample is cut before its first output, and both counts leave it out."""
+    ended = [ok_row(index, index * S, prompt_tokens=1000, cached_tokens=0) for index in range(3)]
+    cut = ok_row(
+        3, 3 * S, outcome="cancelled", prompt_tokens=None, cached_tokens=None, first_output_ns=None, output_tokens=None
+    )  # fmt: skip
+    server = ServerSide(scrapes=2, scrape_failures=0, prompt_tokens=3000, cached_tokens=0)
+    prefill = measure_prefill(evidence([*ended, cut]), server)
+    assert prefill.counted_tokens == prefill.computed_tokens == 3000
+    begun = structs.replace(cut, first_output_ns=3 * S + MS)
+    assert measure_prefill(evidence([*ended, begun]), server).counted_tokens is None
