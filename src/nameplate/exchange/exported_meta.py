@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from nameplate.contract.matrix import Matrix, label
+from nameplate.contract.matrix import BURST_REQUESTS_PER_STREAM, Matrix, label
 from nameplate.exchange.exported_row import rate_out
 from nameplate.exchange.redact import redact
 from nameplate.measure.speed_result import SpeedResult
@@ -93,7 +93,8 @@ def metadata_out(
         prefill_only=bool(prefills) and not result.rows_of("decode"),
         skip_prefill=not prefills,
         burst_e2e_status="enabled" if bursts else "not_run_use_--run-burst",
-        burst_requests_per_concurrency=matrix.burst or 5,
+        burst_request_count=matrix.burst_requests or 0,
+        burst_requests_per_concurrency=BURST_REQUESTS_PER_STREAM,
         decode_warmup_context=max(contexts, default=0),
         cell_warmup_timeout_seconds=(matrix.ready_timeout_ns or 0) / 1e9,
         max_tokens=matrix.output_tokens,

@@ -8,10 +8,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
-from nameplate.contract.matrix import CellPlan
+from nameplate.contract.contract import Contract
+from nameplate.contract.matrix import CellPlan, Matrix
+from nameplate.contract.target import Target
 from nameplate.exchange.exported import encode_export, exported, exported_again
 from nameplate.exchange.foreign import Stats
 from nameplate.exchange.imported import imported
@@ -66,10 +69,13 @@ def paths(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from paths(inner, path + "[]")
 
 
-def test_every_field_of_a_published_file_is_there() -> None:
-    """Each key path of a published file exists in an export, with the same JSON type."""
+@pytest.mark.parametrize("matrix", [None, Matrix(burst=True, burst_requests=20, unique_percent=25)])
+def test_every_field_of_a_published_file_is_there(matrix: Matrix | None) -> None:
+    """Each key path of a published file exists in an export, with the same JSON type, with a contract and without."""
+    contract = Contract(Target.parse("http://h:1"), (), (), "n", speed=matrix) if matrix else None
+    result = structs.replace(RESULT, contract=contract)
     wanted = json.loads((HERE / "published_shape.json").read_text())
-    found = dict(paths(document()))
+    found = dict(paths(json.loads(encode_export(exported(result, EVIDENCE)))))
     missing = [path for path in wanted if path not in found]
     assert not missing
     # Null stands there for a temperature that was not set, a number where it was.
@@ -224,6 +230,7 @@ def test_an_imported_file_without_its_original() -> None:
             assert row[name] == pytest.approx(original[name], rel=1e-6), (name, row["context_tokens"])
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     rate=st.floats(0.1, 1e5),
     seconds=st.floats(1e-6, 1e5),

@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nameplate.contract.errors import CallerError
@@ -74,6 +74,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None, max_examples=60)
 @given(VALUES, st.sampled_from([*cell(), "request_samples", "loop_diagnostics", "status"]))
 def test_a_row_of_anything_is_read_or_refused(value: object, name: str) -> None:
     """Any JSON value in any field gives a document or an error in words, never anything else."""

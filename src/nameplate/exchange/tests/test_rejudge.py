@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nameplate.exchange.tests.making import cell, read, result_of
@@ -117,6 +117,7 @@ def test_a_rate_by_the_last_token_gets_a_word() -> None:
     assert any("100.00 tok/s, not 120.00" in note for note in row.notes)
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     rate=st.one_of(st.none(), st.floats(-5, 1e6)),
     running=st.floats(0, 300),

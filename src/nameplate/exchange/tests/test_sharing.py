@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nameplate.exchange.sharing import MOST_UNIQUE, cold_prefills, stairs_of, weigh
@@ -16,6 +16,7 @@ def streams(times: list[float]) -> list[dict[str, Any]]:
     return [{"ttft": value} for value in times]
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     unique=st.floats(0.05, MOST_UNIQUE),
     cold=st.floats(0.1, 500),
