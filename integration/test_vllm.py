@@ -2,74 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
+from msgspec import Struct
 
+from integration.command import buckets, idle_samples, nameplate, rows
+from integration.conftest import PORT
 from integration.vllm_cpu import MODEL, serving
 
 pytestmark = pytest.mark.vllm
 
-PORT = 8131
 SEEDED = ("--temperature", "1", "--request-seeds")
 # Where our TTFT and the server's own may differ: the HTTP stack and tokenisation in front of the engine.
 EDGE_SLACK_NS = 50_000_000
-
-
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    """Serve with four running sequences, dev mode (flush) and cached-token reports."""
-    with serving(PORT, ["--max-num-seqs", "4", "--enable-prompt-tokens-details"]) as address:
-        yield address
-
-
-def nameplate(*arguments: str, expected: tuple[int, ...] = (0,)) -> Any:
-    """Run the command with --json and return its document; the exit code must be one that is expected."""
-    done = subprocess.run(
-        [sys.executable, "-m", "nameplate", *arguments, "--json"],
-        capture_output=True,
-        text=True,
-        timeout=3000,
-    )
-    document = json.loads(done.stdout) if done.stdout else {}
-    said = document.get("verdict") or document.get("error") or document.get("shapes")
-    assert done.returncode in expected, f"exit {done.returncode}\n{done.stderr}\n{said}"
-    return document
-
-
-def metric_samples(url: str, name: str) -> dict[tuple[tuple[str, str], ...], float]:
-    """Return every sample of one metric, by its labels."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(f"{url}/metrics", timeout=10) as reply:
-        page = reply.read().decode()
-    return {
-        tuple(sorted(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(page)
-        for sample in family.samples
-        if sample.name == name
-    }
-
-
-def total(url: str, name: str) -> float:
-    return sum(metric_samples(url, name).values())
-
-
-def buckets(url: str, name: str) -> dict[float, float]:
-    """Return a histogram's cumulative counts by upper edge in seconds."""
-    return {
-        float(dict(labels)["le"]): value for labels, value in metric_samples(url, f"{name}_bucket").items()
-    }
-
-
-def rows(trial: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (trial / "requests.jsonl").read_text().splitlines()]
+TTFT = "vllm:time_to_first_token_seconds"
 
 
 def only_trial(out: Path) -> Path:
@@ -95,56 +44,53 @@ def test_probe_says_what_works(url: str) -> None:
     assert report["identity"]["facts"]["running_limit_effective"]["value"] == 4
 
 
-def test_trial_agrees_with_the_servers_counters(url: str, tmp_path: Path) -> None:
-    """Over a drained trial the tokens that our rows hold are exactly those that vLLM counted, warm-up included."""
-    out = tmp_path / "trial"
+class Drained(Struct, frozen=True):
+    """Hold a drained trial, and the server's TTFT histogram before and after its run."""
+
+    result: dict[str, Any]
+    trial: Path
+    before: dict[float, float]
+    after: dict[float, float]
+
+
+@pytest.fixture(scope="module")
+def drained(url: str, tmp_path_factory: pytest.TempPathFactory) -> Drained:
+    """Run one trial of 72 requests at concurrency six, on a server that runs four."""
+    out = tmp_path_factory.mktemp("trial") / "drained"
+    before = buckets(url, TTFT)
     result = nameplate("trial", url, "--shape", "256/24", "-c", "6", "--out", str(out), *SEEDED)
-    trial = only_trial(out)
-    journal = [json.loads(line) for line in (trial / "journal.jsonl").read_text().splitlines()]
-    idle = {e["detail"]["moment"]: e["detail"]["sample"] for e in journal if e["what"] == "idle"}
-    ours = rows(trial)
+    return Drained(result, only_trial(out), before, buckets(url, TTFT))
+
+
+def test_trial_agrees_with_the_servers_counters(drained: Drained) -> None:
+    """Over a drained trial the tokens that our rows hold are exactly those that vLLM counted, warm-up included."""
+    before, after = idle_samples(drained.trial)
+    ours = rows(drained.trial)
     assert len(ours) == 72 and {row["outcome"] for row in ours} == {"ok"}
     for counter, wanted in (
         ("output_tokens_total", sum(row["output_tokens"] for row in ours)),
         ("prompt_tokens_total", sum(row["prompt_tokens"] for row in ours)),
     ):
-        assert idle["after"][counter] - idle["before"][counter] == wanted, counter
-    assert result["verdict"]["status"] == "pass"
-    assert result["measurement"]["correctness"]["unique_outputs"] == 64
+        assert after[counter] - before[counter] == wanted, counter
+    assert drained.result["verdict"]["status"] == "pass"
+    assert drained.result["measurement"]["correctness"]["unique_outputs"] == 64
 
 
-def test_trial_histogram_brackets(url: str, tmp_path: Path) -> None:
+def test_trial_histogram_brackets(drained: Drained) -> None:
     """vLLM's own TTFT histogram, as deltas around a drained trial, brackets ours at every bucket edge e.
 
     ours(<= e) <= server(<= e) <= ours(<= e + 50 ms), warm-up included: our TTFT has the way there and back as well.
     """
-    name = "vllm:time_to_first_token_seconds"
-    nameplate(
-        "trial",
-        url,
-        "--shape",
-        "256/8",
-        "-c",
-        "2",
-        "--requests",
-        "8",
-        "--warmup",
-        "0",
-        "--out",
-        str(tmp_path / "a"),
-    )
-    trial_before = buckets(url, name)
-    nameplate("trial", url, "--shape", "256/24", "-c", "6", "--out", str(tmp_path / "b"), *SEEDED)
-    trial_after = buckets(url, name)
-    ours = [row["first_output_ns"] - row["sent_ns"] for row in rows(only_trial(tmp_path / "b"))]
-    # The probe and calibration of the second run are in the server's delta and not in our rows: few, all of them
-    # fast, and at most this many at any edge.
-    extra = trial_after[float("inf")] - trial_before[float("inf")] - len(ours)
+    before, after = drained.before, drained.after
+    ours = [row["first_output_ns"] - row["sent_ns"] for row in rows(drained.trial)]
+    # The probe and calibration of the run are in the server's delta and not in our rows: few, all of them fast, and
+    # at most this many at any edge.
+    extra = after[float("inf")] - before[float("inf")] - len(ours)
     assert 0 < extra <= 16
-    for edge_s, after in trial_after.items():
+    for edge_s, count in after.items():
         if edge_s == float("inf"):
             continue
-        server = after - trial_before[edge_s]
+        server = count - before[edge_s]
         edge_ns = edge_s * 1e9
         at_least = sum(value <= edge_ns for value in ours)
         at_most = sum(value <= edge_ns + EDGE_SLACK_NS for value in ours) + extra
