@@ -115,6 +115,13 @@ def require_listed(manifest: Manifest, names: Iterable[str], ledger: Ledger, nam
             ledger.fail(name, f"{file} is not in the manifest")
 
 
+def require_sealed(directory: Path, manifest: Manifest, ledger: Ledger, name: Name) -> None:
+    """Fail where a file of evidence is there that the manifest does not name: it came after the seal."""
+    for path in (part for file in layout.SEALED for part in layout.parts(directory, file)):
+        if path.name not in manifest.files:
+            ledger.fail(name, f"{path.name} is there, and the manifest does not name it")
+
+
 def _unsafe(directory: Path, file: str) -> bool:
     """Tell whether a name of a manifest leads out of its directory: absolute, dots, or through a link."""
     parts = PurePosixPath(file).parts

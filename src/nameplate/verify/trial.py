@@ -21,7 +21,7 @@ from nameplate.verdict.gate import Gate
 from nameplate.verify import prompts as prompt_checks
 from nameplate.verify import rows as row_checks
 from nameplate.verify.check import Counts, Report
-from nameplate.verify.files import check_manifest, decoded, require_listed, trial_files_safe
+from nameplate.verify.files import check_manifest, decoded, require_listed, require_sealed, trial_files_safe
 from nameplate.verify.header import implausible
 from nameplate.verify.held import check_hold
 from nameplate.verify.history import History
@@ -76,6 +76,7 @@ def _verify(directory: Path, ledger: Ledger) -> _Recomputed | None:
     manifest = check_manifest(directory, ledger, Name.manifest, UNFINISHED)
     if manifest is not None:
         require_listed(manifest, _REQUIRED, ledger, Name.manifest)
+        require_sealed(directory, manifest, ledger, Name.manifest)
     sealed = (directory / layout.MANIFEST).exists()
     if not sealed and not any((directory / name).exists() for name in _OF_THE_LOAD):
         ledger.stopped = "the trial ended before its load began"

@@ -21,7 +21,9 @@ from nameplate.verify import verify
 from nameplate.verify.names import Name
 from nameplate.verify.tests.making import edit_json, edit_lines, reseal, seal_study, write_frames
 
-FILES = (*layout.SEALED, layout.MANIFEST)
+FILES = tuple(
+    name for name in (*layout.SEALED, layout.MANIFEST) if name != layout.GPU
+)  # this machine has none
 
 
 def fails(directory: Path) -> dict[Name, str]:
@@ -253,3 +255,9 @@ def test_an_empty_study_is_unfinished_or_fails(study: Path) -> None:
         path.rmdir() if path.is_dir() else path.unlink()
     seal_study(study)
     assert "no such trial" in fails(study)[Name.study_trials]
+
+
+def test_a_file_that_came_after_the_seal_is_named(trial: Path) -> None:
+    """A file of evidence that the manifest does not name is a failure, whatever it holds."""
+    (trial / layout.GPU).write_bytes(b"")
+    assert "gpu.jsonl" in fails(trial)[Name.manifest]
