@@ -22,8 +22,6 @@ from nameplate.measure.held import Held, held_of
 from nameplate.measure.result import decode
 from nameplate.statistics.percentile import percentile
 
-# A stream between two of its requests is missing in a server's count for a step or two.
-DIP_NS = 250_000_000
 # The ramp's first request in the log is received after ours was sent; clocks are the same, so this is only rounding.
 ROUNDING_NS = 1_000_000
 
@@ -80,14 +78,14 @@ class Log(Struct, frozen=True):
         return total / (end_ns - begin_ns)
 
     def full_ns(self, opening: Sequence[Served], streams: int, before_ns: int) -> int:
-        """Return since when all of `opening` had produced and exactly `streams` ran (restarts apart)."""
+        """Return since when, until `before_ns`, all of `opening` had produced and no more than `streams` ran.
+
+        Fewer run only while a stream is between two of its requests.
+        """
         full_ns = max(request.times_ns[0] for request in opening)
         following = [*self.ran[1:], (before_ns, 0)][: len(self.ran)]
         for (t_ns, count), (next_ns, _) in zip(self.ran, following, strict=True):
-            if t_ns >= before_ns:
-                break
-            lasted_ns = min(next_ns, before_ns) - t_ns
-            if count > streams or (count < streams and lasted_ns > DIP_NS):
+            if t_ns < before_ns and count > streams:
                 full_ns = max(full_ns, min(next_ns, before_ns))
         return full_ns
 
@@ -114,7 +112,7 @@ def own_log(data: bytes) -> Log:
 def _of_metronome(row: dict[str, Any], size: int) -> Served:
     times = [row["received_ns"] + since_ns for since_ns in row["events_ns"]]
     tokens = [min(size, row["tokens"] - size * at) for at in range(len(times))]
-    return Served(row["received_ns"], times[-1] if row["finish"] == "length" else None, times, tokens)
+    return Served(row["received_ns"], times[-1], times, tokens)
 
 
 def _log(served: Iterable[Served], ran: Sequence[tuple[int, int]] = ()) -> Log:

@@ -80,6 +80,7 @@ MUTATIONS: list[tuple[Gate, str, dict[str, Any]]] = [
     (Gate.identity, "unverified", {"identity_known": False}),
     (Gate.client_lateness, "invalid", {"arrival_doubt_p99_ns": 2_000_001.0}),
     (Gate.client_lateness, "invalid", {"send_lag_p99_ns": 2_000_001.0}),
+    (Gate.client_lateness, "invalid", {"send_lag_share": 0.0051}),
     (Gate.client_lateness, "unverified", {"arrival_doubt_p99_ns": None}),
     (Gate.concurrency, "invalid", {"concurrency_max": 8}),
     (Gate.concurrency, "invalid", {"below_share": 0.0101}),
@@ -239,3 +240,10 @@ def test_the_lateness_budget_follows_the_tightest_limit() -> None:
     assert lateness_budget_ns([parse("ttft p95 < 10s"), parse("e2e p95 < 60s")]) == 100_000_000
     assert lateness_budget_ns([parse("itl p99 < 50ms")]) == 2_000_000
     assert lateness_budget_ns([parse("error_rate < 1%")]) == 5_000_000
+
+
+def test_held_streams_may_be_sent_one_after_the_other() -> None:
+    """A ramp's last send is late by all before it; for held streams only time without a request counts."""
+    facts = structs.replace(SOUND, send_lag_p99_ns=50_000_000.0, send_lag_share=0.005)
+    (result,) = [result for result in judge_gates(facts) if result.gate == Gate.client_lateness]
+    assert result.status == "pass"
