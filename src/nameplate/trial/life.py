@@ -19,6 +19,7 @@ from nameplate.contract.deadlines import Deadlines
 from nameplate.contract.errors import ClientError, Interrupted, NameplateError, ServerError
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.target import Credentials
+from nameplate.engines.adapter import FlushReply
 from nameplate.engines.flush import flush_when_idle
 from nameplate.engines.idle import wait_idle
 from nameplate.engines.state import ServerSample
@@ -326,9 +327,23 @@ class _Trial:
         self.note(from_disk.ENDED)
 
     def _abort_what_goes_on(self) -> None:
-        """Have an engine stop what it still generates for connections that we closed, where it can be told to."""
-        if wait_idle(self._site.adapter, limit_ns=ABORT_AFTER_NS).status == "busy":
-            self.note("abort", **msgspec.to_builtins(self._site.adapter.abort_all()))
+        """Have an engine stop what it still generates for connections that we closed, where it can be told to.
+
+        It stops everything that it holds, so it is not told to where that is more than ours.
+        """
+        idle = wait_idle(self._site.adapter, limit_ns=ABORT_AFTER_NS)
+        if idle.status != "busy":
+            return
+        hold = self._plan.hold
+        ours = self._plan.concurrency + (hold is not None and hold.arrival is not None)
+        held = (idle.running or 0) + (idle.waiting or 0)
+        if held > ours:
+            reply = FlushReply(
+                None, False, f"not asked for: {held} requests are held, and at most {ours} are ours"
+            )
+        else:
+            reply = self._site.adapter.abort_all()
+        self.note("abort", **msgspec.to_builtins(reply))
 
     def _require_server(self) -> None:
         """Raise ServerError where the server is gone after the load: what failed then is no verdict on its capacity."""
