@@ -59,7 +59,7 @@ def measure_prefill(evidence: TrialEvidence, server: ServerSide) -> Prefill:
     if not samples:
         return Prefill(samples=(), n=0)
     rates = [sample.rate for sample in samples]
-    ttft = statistics.median(sample.ttft_ns for sample in samples)
+    ttft = float(statistics.median(sample.ttft_ns for sample in samples))
     computed = statistics.median(s.prompt_tokens - (s.cached_tokens or 0) for s in samples)
     server_s = server.prefill_mean_s
     return Prefill(
