@@ -7,9 +7,7 @@ file, and ends when stdin closes. Secrets come in by stdin and go nowhere else.
 from __future__ import annotations
 
 import os
-import selectors
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,7 +16,7 @@ from typing import BinaryIO
 import msgspec
 from msgspec import Struct, structs
 
-from nameplate.contract.errors import ClientError
+from nameplate.companion import Companion, beats
 from nameplate.contract.target import Credentials, Target
 from nameplate.engines.adapter import Adapter
 from nameplate.engines.clock import SystemClock
@@ -28,7 +26,6 @@ from nameplate.engines.transport import HttpTransport
 
 INTERVAL_S = 1.0
 _SHORTEST_INTERVAL_S = 0.05  # a page takes a server a few milliseconds of its own time
-_STOP_S = 5.0
 _ORDER_LIMIT_BYTES = 1 << 20
 
 
@@ -59,26 +56,16 @@ def watch(order: Order, file: BinaryIO, stdin: int) -> int:
     interval_s = max(_SHORTEST_INTERVAL_S, order.interval_s)
     encoder = msgspec.json.Encoder()
     lines = 0
-    due_s = time.monotonic()
-    with selectors.DefaultSelector() as selector:
-        selector.register(stdin, selectors.EVENT_READ)
-        while True:
-            try:
-                row = sample(adapter)
-            except Exception as error:  # a watcher that dies would look like a server that fell silent
-                text = f"the scrape failed inside: {type(error).__name__}"
-                row = ServerSample.of(ServerState(time.monotonic_ns(), error=text))
-            file.write(encoder.encode(row) + b"\n")
-            file.flush()
-            lines += 1
-            now_s = time.monotonic()
-            # A scrape that took longer than the interval skips the missed ones instead of catching up in a burst.
-            due_s += interval_s * max(1, -(-(now_s - due_s) // interval_s))
-            while (left_s := due_s - time.monotonic()) > 0:
-                if selector.select(left_s) and not os.read(stdin, 4096):
-                    return lines
-            if selector.select(0) and not os.read(stdin, 4096):
-                return lines
+    for _ in beats(stdin, interval_s):
+        try:
+            row = sample(adapter)
+        except Exception as error:  # a watcher that dies would look like a server that fell silent
+            text = f"the scrape failed inside: {type(error).__name__}"
+            row = ServerSample.of(ServerState(time.monotonic_ns(), error=text))
+        file.write(encoder.encode(row) + b"\n")
+        file.flush()
+        lines += 1
+    return lines
 
 
 class Watcher:
@@ -94,53 +81,21 @@ class Watcher:
             adapter.metrics_path,
             interval_s,
         )
-        self._file = file
-        self._child: subprocess.Popen[bytes] | None = None
+        self._companion = Companion(
+            "nameplate.engines.watch", os.fspath(file), task="reads the server's metrics"
+        )
 
     @property
     def running(self) -> bool:
-        return self._child is not None and self._child.poll() is None
+        return self._companion.running
 
     def start(self) -> None:
         """Start the child; ClientError where it cannot be started."""
-        command = [sys.executable, "-m", "nameplate.engines.watch", os.fspath(self._file)]
-        try:
-            self._child = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # the terminal's interrupt is for the parent, which then stops it
-            )
-            stdin = self._child.stdin
-            assert stdin is not None
-            stdin.write(msgspec.json.encode(self._order) + b"\n")
-            stdin.flush()
-        except OSError as error:
-            self.stop()
-            raise ClientError(
-                f"The process that reads the server's metrics could not be started: {error.strerror}.",
-                hint="Is the number of processes limited?",
-            ) from None
+        self._companion.start(msgspec.json.encode(self._order) + b"\n")
 
     def stop(self) -> int | None:
         """Close its stdin and wait; return its exit status, None if it was never started."""
-        child, self._child = self._child, None
-        if child is None:
-            return None
-        if child.stdin is not None:
-            try:
-                child.stdin.close()
-            except OSError:
-                pass
-        for end in (None, child.terminate, child.kill):
-            if end is not None:
-                end()
-            try:
-                return child.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                continue
-        return None
+        return self._companion.stop()
 
 
 def read_order(stdin: int) -> Order:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import os
 import queue
-import selectors
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -21,7 +19,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from nameplate.contract.errors import ClientError
+from nameplate.companion import Companion, beats
 from nameplate.hosts.sample import GpuSample
 from nameplate.hosts.sources import READ_LIMIT_S, Source, Unavailable, open_source
 
@@ -81,78 +79,38 @@ def watch(reader: Reader, file: BinaryIO, stdin: int, interval_s: float = INTERV
     interval_s = min(_LONGEST_INTERVAL_S, max(_SHORTEST_INTERVAL_S, interval_s))
     encoder = msgspec.json.Encoder()
     lines = 0
-    due_s = time.monotonic()
-    with selectors.DefaultSelector() as selector:
-        selector.register(stdin, selectors.EVENT_READ)
-        while True:
-            if not reader.done:
-                rows = reader.read()
-                file.write(b"".join(encoder.encode(row) + b"\n" for row in rows))
-                file.flush()
-                lines += len(rows)
-            now_s = time.monotonic()
-            # A reading that took longer than the interval skips the missed ones instead of catching up in a burst.
-            due_s += interval_s * max(1, -(-(now_s - due_s) // interval_s))
-            while (left_s := due_s - time.monotonic()) > 0:
-                if selector.select(left_s) and not os.read(stdin, 4096):
-                    return lines
-            if selector.select(0) and not os.read(stdin, 4096):
-                return lines
+    for _ in beats(stdin, interval_s):
+        if not reader.done:
+            rows = reader.read()
+            file.write(b"".join(encoder.encode(row) + b"\n" for row in rows))
+            file.flush()
+            lines += len(rows)
+    return lines
 
 
 class GpuWatcher:
     """Start and stop one sampling process; it ends its own child and no other."""
 
     def __init__(self, file: Path, interval_s: float = INTERVAL_S) -> None:
-        self._file = file
-        self._interval_s = interval_s
-        self._child: subprocess.Popen[bytes] | None = None
+        self._companion = Companion(
+            "nameplate.hosts.watch",
+            os.fspath(file.absolute()),
+            repr(interval_s),
+            task="samples the GPUs",
+            stop_s=_STOP_S,
+        )
 
     @property
     def running(self) -> bool:
-        return self._child is not None and self._child.poll() is None
+        return self._companion.running
 
     def start(self) -> None:
         """Start the child; ClientError where it cannot be started."""
-        command = [
-            sys.executable,
-            "-m",
-            "nameplate.hosts.watch",
-            os.fspath(self._file.absolute()),
-            repr(self._interval_s),
-        ]
-        try:
-            self._child = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # the terminal's interrupt is for the parent, which then stops it
-            )
-        except OSError as error:
-            raise ClientError(
-                f"The process that samples the GPUs could not be started: {error.strerror}.",
-                hint="Is the number of processes limited?",
-            ) from None
+        self._companion.start()
 
     def stop(self) -> int | None:
         """Close its stdin and wait; return its exit status, None if it was never started or cannot be ended."""
-        child, self._child = self._child, None
-        if child is None:
-            return None
-        if child.stdin is not None:
-            try:
-                child.stdin.close()
-            except OSError:
-                pass
-        for end in (None, child.terminate, child.kill):
-            if end is not None:
-                end()
-            try:
-                return child.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                continue
-        return None
+        return self._companion.stop()
 
 
 def main() -> int:

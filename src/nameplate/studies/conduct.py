@@ -111,17 +111,8 @@ def prepare(conditions: Conditions, wanted: Contract, archive: StudyArchive) -> 
 
 def prepare_again(conditions: Conditions, archive: StudyArchive) -> Prepared:
     """Make an interrupted study ready to go on, under the contract that it has; CallerError where that cannot be."""
-    contract = archive.contract()
-    journal = archive.journal()
-    # The probe's prompts are a function of its nonce: a new one keeps them apart from the first probe's.
-    nonce = f"{contract.nonce}.again{journal.size()}"
-    site = surveyed(conditions, contract.target, contract, nonce, journal)
-    if site.target != contract.target:
-        raise CallerError(
-            "The server no longer takes the requests of this study's contract.",
-            why="Trials before and after would not be the same.",
-            hint="Begin a new study.",
-        )
+    contract, journal = archive.contract(), archive.journal()
+    site, nonce = surveyed_again(conditions, contract, journal)
     lengths = archive.prompt_lengths()
     corpora: dict[Shape, Corpus] = {}
     for shape in contract.shapes:
@@ -230,6 +221,23 @@ def surveyed(
     for conflict in site.report.conflicts:
         conditions.watch.tell(f"warning: {conflict}")
     return site
+
+
+def surveyed_again(conditions: Conditions, contract: Contract, journal: Journal) -> tuple[Site, str]:
+    """Survey the server of an interrupted study; return it with the nonce of what is asked of it beside trials.
+
+    CallerError where it no longer takes the contract's requests.
+    """
+    # The probe's prompts are a function of its nonce: a new one keeps them apart from the first probe's.
+    nonce = f"{contract.nonce}.again{journal.size()}"
+    site = surveyed(conditions, contract.target, contract, nonce, journal)
+    if site.target != contract.target:
+        raise CallerError(
+            "The server no longer takes the requests of this study's contract.",
+            why="Trials before and after would not be the same.",
+            hint="Begin a new study.",
+        )
+    return site, nonce
 
 
 def corpus_of(

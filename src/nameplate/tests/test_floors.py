@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FLOORS = {
     "zstd": 0,
     "contract": 1,
+    "companion": 1,
     "verdict": 1,
     "schedule": 1,
     "wire": 1,
@@ -32,6 +33,7 @@ FLOORS = {
 
 # Sideways on one floor: only along these arrows, so that no two rooms know each other.
 SIDEWAYS = {
+    ("companion", "contract"),
     ("verdict", "contract"),
     ("verdict", "statistics"),
     ("verdict", "wire"),
