@@ -101,6 +101,12 @@ def _row(
     values = _values(cell, last, alone.get(cell.context_tokens)) if last is not None else None
     held = speed.cell if speed is not None else None
     notes = verdict.notes
+    # A second attempt that is valid does not make the first one untold: the server may do so again.
+    notes += tuple(
+        f"tried before, and {earlier.speed.verdict.status.value.replace('_', ' ')}: {earlier.speed.verdict.reason}"
+        for earlier in attempts[:-1]
+        if earlier.speed is not None
+    )
     warned = preemption_warning(matrix, cell, limits) if last is not None else None
     if warned is not None:
         notes = (*notes, warned)
