@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 DEMO   ?= runs/demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: demo test lint types unit test-vllm bench clean
+.PHONY: demo test lint types unit test-vllm bench bench-speed clean
 
 demo: $(VENV)/installed  ## rate the built-in engine by the whole protocol, in simulated time, and verify the evidence
 	$(BIN)/nameplate capacity sim:demo --shape 512/64 --slo "ttft p95 < 250ms" --out $(DEMO)
@@ -28,6 +28,9 @@ test-vllm: $(VENV)/installed-dev  ## a real vLLM on this machine's CPU; installe
 
 bench: $(VENV)/installed-dev  ## the client against a server whose true timing is known
 	$(BIN)/python -m bench.client
+
+bench-speed: $(VENV)/installed-dev  ## the speed matrix against servers whose logs know when every token was sent
+	$(BIN)/python -m bench.speed
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -35,7 +35,13 @@ EDGE_SAMPLES = 100
 # What is in doubt of every sample, however fast its page came: a counter moves by whole steps of the engine.
 STEP_NS = 10_000_000
 
+# Their counter of generated tokens moves when a request ends (their own sources), which says nothing of a window.
+COUNT_AT_THE_END = ("sglang",)
+
 Warmth = Literal["cold", "warm", "partly warm", "unknown"]
+# How many tokens a chunk holds where the server does not count along: as in the answers that ended, as the server's own
+# counter grew, or one.
+EstimatedBy = Literal["answers", "counter", "chunks"]
 
 
 class CounterView(Struct, frozen=True):
@@ -75,7 +81,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     request of each stream, and `warmth` says whether their prompts were cached. `completed` counts requests that ended
     well within the window, `e2e_per_user` is output tokens / E2E of each. Gauges are over the server's samples in the
     window. `restarts` counts streams that started again within it, `prefill_inside` that some of those were not cached,
-    null where that is not known.
+    null where that is not known. `estimated_by` says what estimated tokens rest on.
     """
 
     streams: int
@@ -83,6 +89,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     ready_ns: int | None
     ready_deadline_ns: int | None
     tokens: TokenCount | None = None
+    estimated_by: EstimatedBy | None = None
     rate: float | None = None
     itl: Distribution
     chunk_gaps: Distribution
@@ -122,11 +129,12 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
     opening = [row for row in measured if row.phase == "opening"]
     timelines = [t for t in evidence.timelines if t.times_ns]
     streams = evidence.plan.concurrency
-    totals = token_totals(measured)
-    parts = parts_of(window, timelines, totals, measured) if window else []
-    tokens = tokens_inside(window, timelines, totals) if window else None
     inside = [s for s in evidence.samples if window and window.begin_ns <= s.t_ns < window.end_ns]
     tell, readable = told(inside), [sample for sample in inside if sample.error is None]
+    counting = [] if evidence.identity_before.text("engine") in COUNT_AT_THE_END else readable
+    totals, basis = _totals(measured, timelines, counting)
+    parts = parts_of(window, timelines, totals, measured) if window else []
+    tokens = tokens_inside(window, timelines, totals) if window else None
     restarts = Restarts.of(measured, evidence.ended_ns)
     ended = [row for row in measured if window and _ended_inside(row, window)]
     again = [row for row in measured if row.phase == "steady" and window and _sent_inside(row, window)]
@@ -139,6 +147,7 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
         ready_ns=held.waited_ns if held and held.begin_ns is not None else None,
         ready_deadline_ns=held.deadline_ns - held.streams_began_ns if held else None,
         tokens=tokens,
+        estimated_by=basis if tokens is not None and tokens.estimated else None,
         rate=tokens.tokens * 1e9 / window.length_ns if tokens and window else None,
         itl=summarise((part.itl_ns for part in parts if part.itl_ns is not None), censored=silent),
         chunk_gaps=gaps_of(parts, silent),
@@ -164,7 +173,7 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
         below_samples=sum(below(s, streams, restarts) for s in tell),
         extra_samples=sum((s.running or 0) > streams for s in tell),
         preemptions=delta(tell[0], tell[-1], "preemptions_total") if len(tell) > 1 else None,
-        counter=_counter(readable, timelines, totals),
+        counter=_counter(counting, timelines, totals),
         speculation=_speculation(readable),
         kv=claim_of(evidence, measured, timelines, window, readable),
         restarts=len(again),
@@ -174,20 +183,35 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
     )
 
 
-def token_totals(rows: Sequence[RequestRow]) -> dict[int, int | None]:
+def token_totals(rows: Sequence[RequestRow], tokens_an_event: float = 1.0) -> dict[int, int | None]:
     """Return each request's output tokens by index, for those whose events carry no counts of their own.
 
-    A cut request without counts is taken to hold as many tokens an event as the ended ones did on average.
+    A cut request without counts is taken to hold as many tokens an event as the ended ones did on average, and
+    `tokens_an_event` where none told.
     """
     counted = [row for row in rows if row.output_tokens_source == "usage" and row.output_events]
     events = sum(row.output_events for row in counted)
-    mean = sum(row.output_tokens or 0 for row in counted) / events if events else 1.0
+    mean = sum(row.output_tokens or 0 for row in counted) / events if events else tokens_an_event
     return {
         row.index: row.output_tokens
         if row.output_tokens_source == "usage"
         else round(mean * row.output_events)
         for row in rows
     }
+
+
+def _totals(
+    rows: Sequence[RequestRow], timelines: Sequence[Timeline], samples: Sequence[ServerSample]
+) -> tuple[dict[int, int | None], EstimatedBy]:
+    """Return each request's output tokens, and what they rest on where the server does not count along."""
+    totals = token_totals(rows)
+    if any(row.output_tokens_source == "usage" and row.output_events for row in rows):
+        return totals, "answers"
+    # With one token an event, ours are the events.
+    view = _counter(samples, timelines, totals)
+    if view is None or not view.our_tokens or view.server_tokens <= 0:
+        return totals, "chunks"
+    return token_totals(rows, view.server_tokens / view.our_tokens), "counter"
 
 
 def warmth_of(rows: Sequence[RequestRow]) -> Warmth:

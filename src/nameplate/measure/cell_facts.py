@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nameplate.contract.plan import TrialPlan
 from nameplate.evidence.rows import RequestRow
-from nameplate.measure.cell import Cell
+from nameplate.measure.cell import Cell, EstimatedBy
 from nameplate.measure.held import Held
 from nameplate.measure.prefill import Prefill
 from nameplate.measure.trial_evidence import TrialEvidence
@@ -21,6 +21,13 @@ _REFUSING = (400, 413, 422)
 # What the server held may differ by this share from the claim before a note says so: blocks, and tokens in flight.
 KV_TOLERANCE = 0.15
 COUNTER_TOLERANCE = 0.02
+# Half of the gaps shorter than this share of the mean time a chunk: what was sent one by one came in bunches.
+BUNCHED_SHARE = 0.05
+_ESTIMATED: dict[EstimatedBy, str] = {
+    "answers": "tokens estimated: the server does not count along, spread evenly over the chunks",
+    "counter": "tokens estimated: no answer that ended told them, so as many a chunk as the server's own counter says",
+    "chunks": "tokens estimated: one a chunk, for nothing tells how many a chunk holds; there may be several",
+}
 _NOTED = (
     Gate.input_length,
     Gate.unique_prompts,
@@ -118,7 +125,8 @@ def cell_notes(cell: Cell, gates: Sequence[GateResult]) -> tuple[str, ...]:
     """Say what else a reader of a cell must know."""
     notes = []
     if cell.tokens is not None and cell.tokens.estimated:
-        notes.append("tokens estimated: the server does not count along, spread evenly over the chunks")
+        notes.append(_ESTIMATED[cell.estimated_by or "answers"])
+    notes += _bunched(cell)
     if cell.window is not None and not cell.samples and cell.scrape_failures:
         notes.append(f"unobserved: all {cell.scrape_failures} looks at the server within the window failed")
     elif cell.window is not None and not cell.samples:
@@ -143,6 +151,22 @@ def gate_notes(gates: Sequence[GateResult]) -> tuple[str, ...]:
     cached = _broken(gates, Gate.cached_tokens)
     said = [f"sharing off target: {cached}"] if cached else []
     return (*said, *(words for words in (_broken(gates, gate) for gate in _NOTED) if words))
+
+
+def _bunched(cell: Cell) -> list[str]:
+    """Say that output came in bunches: something on the way held it back, and a window's edges cut whole bunches."""
+    gaps = cell.chunk_gaps
+    ended = gaps.n - gaps.censored
+    if cell.window is None or gaps.p50 is None or not ended:
+        return []
+    mean_ns = cell.streams * cell.window.length_ns / ended
+    if gaps.p50 >= BUNCHED_SHARE * mean_ns:
+        return []
+    each, half = mean_ns / 1e6, gaps.p50 / 1e6
+    said = f"a chunk every {each:.1f} ms of a stream, and half of the gaps below {half:.2f} ms"
+    return [
+        f"output came in bunches: {said}; gaps and ITL are not the server's, the rate is as exact as a bunch"
+    ]
 
 
 def _contradictions(cell: Cell) -> list[str]:
