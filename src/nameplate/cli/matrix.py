@@ -119,8 +119,10 @@ def read_wish(options: Options) -> Wish:
             "--prefill-only measures nothing else.", hint="Leave out --burst, --mixed, --requests."
         )
     profile = PROFILES[profile_name]
-    concurrencies = _numbers(options["concurrency"]) if options["concurrency"] else profile.concurrencies
-    window_ns = _above_zero(options["window"] or profile.window, "--window")
+    concurrencies = (
+        profile.concurrencies if options["concurrency"] is None else _numbers(options["concurrency"])
+    )
+    window_ns = _above_zero(profile.window if options["window"] is None else options["window"], "--window")
     timeout = options["ready_timeout"]
     budget = options["time_budget"]
     matrix = Matrix(
@@ -129,7 +131,7 @@ def read_wish(options: Options) -> Wish:
         stable_ns=_above_zero(options["stable"], "--stable"),
         output_tokens=_tokens(options["output"], "--output"),
         unique_percent=100 * parse_ratio(options["unique_context"]),
-        ready_timeout_ns=_above_zero(timeout, "--ready-timeout") if timeout else None,
+        ready_timeout_ns=None if timeout is None else _above_zero(timeout, "--ready-timeout"),
         warm_streams=options["warm_streams"],
         loop_limit=parse_ratio(options["loop_limit"]),
         prefill=_prefill_rule(profile.prefill, options["prefill_samples"]),
@@ -137,7 +139,7 @@ def read_wish(options: Options) -> Wish:
         burst=options["burst"] or options["burst_requests"] is not None,
         burst_requests=options["burst_requests"],
         mixed=_mixed(options) if options["mixed"] else None,
-        time_budget_s=_above_zero(budget, "--time-budget") / 1e9 if budget else None,
+        time_budget_s=None if budget is None else _above_zero(budget, "--time-budget") / 1e9,
         profile=profile_name if _as_profiled(options) else "custom",
     )
     return Wish(
@@ -162,7 +164,7 @@ def _mixed(options: Options) -> MixedRule:
     shape = Shape.parse(options["mixed_shape"])
     arrival: Any = options["mixed_arrival"]
     return MixedRule(
-        arrival_tokens=_tokens(arrival, "--mixed-arrival") if arrival else 0,
+        arrival_tokens=0 if arrival is None else _tokens(arrival, "--mixed-arrival"),
         streams=options["mixed_streams"],
         stream_input_tokens=shape.input_tokens,
         stream_output_tokens=shape.output_tokens,

@@ -22,13 +22,14 @@ from nameplate.cli.request import (
 from nameplate.cli.study_run import conditions_of
 from nameplate.contract.cache import CachePolicy
 from nameplate.contract.contract import Contract
-from nameplate.contract.errors import CallerError
+from nameplate.contract.errors import CallerError, NameplateError
 from nameplate.measure.speed_result import SpeedResult
 from nameplate.studies.archive import StudyArchive
 from nameplate.studies.conduct import Conditions
 from nameplate.studies.speed_conduct import (
     Surroundings,
     conduct_speed,
+    finished_result,
     prepare_speed,
     prepare_speed_again,
 )
@@ -78,20 +79,31 @@ def _resume(
             f"{archive.directory} is no speed study.", hint="Go on with it by the command that began it."
         )
     stored = contract.target
+    address = None
     if text is not None:
         address = read_address(text, options)
-    elif stored.host == "sim":
-        raise CallerError("The study ran on the built-in engine.", hint="Name it again: sim:PRESET.")
-    else:
+    elif stored.host != "sim":
         address = Address(stored)
-    if address.preset is None and address.target.url != stored.url:
+    if address is not None and address.preset is None and address.target.url != stored.url:
         raise CallerError(
             f"The study belongs to {stored.url}, not to {address.target.url}.", hint="Begin a new study."
         )
+    before = finished_result(archive.directory)
+    if before is not None:
+        return before, archive.directory
+    if address is None:
+        raise CallerError("The study ran on the built-in engine.", hint="Name it again: sim:PRESET.")
+    sealed = archive.sealed
     left = archive.reopen()
     with conditions_of(address, options, arguments, contract) as (conditions, _target):
         conditions = _with_hosts(conditions, _surroundings(address, options))
-        prepared = prepare_speed_again(conditions, archive)
+        try:
+            prepared = prepare_speed_again(conditions, archive)
+        except NameplateError:
+            # A study that cannot go on is what it was.
+            if sealed:
+                archive.seal()
+            raise
         return conduct_speed(prepared, left), archive.directory
 
 

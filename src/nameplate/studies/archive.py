@@ -102,6 +102,11 @@ class StudyArchive:
         manifest.seal(self.directory, [name for name in names if (self.directory / name).exists()])
         return manifest.digest_file(self.directory / layout.MANIFEST).sha256
 
+    @property
+    def sealed(self) -> bool:
+        """Say whether the study came to an end and was sealed."""
+        return (self.directory / layout.MANIFEST).exists()
+
     def write_plate(self, plate: Plate) -> None:
         manifest.write_durably(self.directory / PLATE, encode_plate(plate))
 

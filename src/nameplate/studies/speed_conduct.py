@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from nameplate import __version__
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import CallerError, NameplateError, PromptRefused, ServerError
+from nameplate.contract.identity import compare
 from nameplate.contract.limits import ServerLimits
 from nameplate.contract.matrix import CellPlan, Matrix, planned_cells
 from nameplate.contract.plan import TrialPlan
@@ -22,15 +23,15 @@ from nameplate.hosts.description import HostDescription
 from nameplate.measure.result import TrialResult
 from nameplate.measure.speed_builder import About, build_speed
 from nameplate.measure.speed_result import SpeedResult, decode_speed, encode_speed
-from nameplate.studies.archive import StudyArchive
-from nameplate.studies.conduct import Conditions, corpus_of, setup_of, surveyed
+from nameplate.studies.archive import TRIALS, StudyArchive
+from nameplate.studies.conduct import Conditions, corpus_of, setup_of, surveyed, surveyed_again
 from nameplate.studies.resume import Leftover
 from nameplate.studies.runner import run
 from nameplate.studies.speed import Left, Telling, speed
 from nameplate.trial.corpus import Composed, Corpus
 from nameplate.trial.life import TrialSetup, run_trial
 from nameplate.trial.site import Site
-from nameplate.verdict.cell import CellVerdict
+from nameplate.verdict.cell import CellStatus, CellVerdict
 from nameplate.verdict.cell_plan import foregone
 
 TOOL = f"nameplate {__version__}"
@@ -153,24 +154,26 @@ def _shortest(matrix: Matrix, limits: ServerLimits) -> int | None:
 
 def prepare_speed_again(conditions: Conditions, archive: StudyArchive) -> PreparedSpeed:
     """Make an interrupted speed study ready to go on, under the matrix that it has; CallerError where it cannot."""
-    contract = archive.contract()
-    journal = archive.journal()
-    nonce = f"{contract.nonce}.again{journal.size()}"
-    site = surveyed(conditions, contract.target, contract, nonce, journal)
-    if site.target != contract.target:
-        raise CallerError(
-            "The server no longer takes the requests of this study's contract.",
-            why="Cells before and after would not be the same.",
-            hint="Begin a new study.",
-        )
+    contract, journal = archive.contract(), archive.journal()
+    site, nonce = surveyed_again(conditions, contract, journal)
     before = read_result(archive.directory)
+    identity = site.report.identity
+    if before is not None and any((archive.directory / TRIALS).glob(f"*/{layout.MANIFEST}")):
+        identity = before.identity
+        changed = [str(c) for c in compare(identity, site.report.identity) if c.kind == "changed"]
+        if changed:
+            raise CallerError(
+                f"The server is not the one that this study began on: {'; '.join(changed)}.",
+                why="Cells of different servers are no matrix.",
+                hint="Begin a new study.",
+            )
     known = {
         (header.plan.shape.input_tokens, header.plan.shared_tokens): header.prompt_length
         for header in archive.headers()
     }
     about = About(
         tool=TOOL,
-        identity=before.identity if before is not None else site.report.identity,
+        identity=identity,
         hosts=before.hosts if before is not None else (),
         launch_command=before.launch_command if before is not None else None,
         note=before.note if before is not None else None,
@@ -183,6 +186,14 @@ def prepare_speed_again(conditions: Conditions, archive: StudyArchive) -> Prepar
         about=about,
         corpora=Corpora(conditions, site, contract, journal, known, nonce),
     )
+
+
+def finished_result(directory: Path) -> SpeedResult | None:
+    """Read the result of a study that came to its end, with no cell left to run; None where it can go on."""
+    result = read_result(directory) if StudyArchive(directory).sealed else None
+    if result is None or not result.finished:
+        return None
+    return None if any(row.status is CellStatus.interrupted for row in result.rows) else result
 
 
 def read_result(directory: Path) -> SpeedResult | None:
