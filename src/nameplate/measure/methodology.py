@@ -23,7 +23,8 @@ def methods(matrix: Matrix) -> tuple[Method, ...]:
             "tokens/s",
             f"output tokens that arrived in the window / {window}",
             "tokens of every stream, whether its request ended or not, by the server's continuous usage; where it does "
-            "not count along, a request's tokens are spread evenly over its chunks and the number is estimated",
+            "not count along, the number is estimated: as many tokens a chunk as in answers that ended, else as the "
+            "server's own counter grew, else one",
         ),
         Method(
             "window",
