@@ -1,0 +1,322 @@
+"""Whether delivered arrivals are those of the plan: their count, their gaps, their dispersion, their lateness.
+
+All times are in one unit of the caller's, and rates are per that unit. A rate that changes is tested after mapping
+each time through the plan's cumulative number of arrivals: then the rate is 1 (time rescaling, Brown et al. 2002).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from nameplate.statistics.percentile import Number, percentile
+from nameplate.statistics.tails import (
+    chi_square_quantile,
+    chi_square_tails,
+    gamma_tails,
+    kolmogorov_tail,
+    poisson_tails,
+    two_sided,
+)
+
+Process = Literal["constant", "poisson", "gamma"]
+Kind = Literal["count", "gaps", "dispersion", "lateness"]
+
+# A true plan fails each test this often; three tests a trial, so one honest trial in 333 is questioned.
+ALPHA = 0.001
+# What the client's own innocence allows a send to be late.
+TOLERANCE_NS = 2_000_000
+# Arrivals a bin of the dispersion index should hold: the chi-square approximation is good from five on, and the
+# correlation between gamma gaps has died out.
+_PER_BIN = 20
+_MOST_BINS = 200
+_FEWEST_BINS = 5
+
+
+class ArrivalTest(Struct, frozen=True, kw_only=True):
+    """Hold one test of arrivals: its statistic, what the plan makes it, and the limits inside which it is held.
+
+    `low` and `high` bound the statistic at `alpha` (null: no bound on that side); `p_value` is null where a
+    deterministic plan leaves no room for chance, and the limits are a tolerance. `held` is null where there are too
+    few arrivals to tell.
+    """
+
+    test: Kind
+    method: str
+    process: Process
+    n: int
+    statistic: float | None
+    expected: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    alpha: float | None
+    held: bool | None
+
+
+def count_of_arrivals(
+    count: int, expected: float, process: Process = "poisson", *, shape: float = 1.0, alpha: float = ALPHA
+) -> ArrivalTest:
+    """Test a number of arrivals against the expected one.
+
+    Poisson: exact, twice the smaller tail. Gamma gaps of this shape: normal with the variance of a renewal process in
+    equilibrium (Cox 1962). Constant: within one arrival. ValueError for a negative count or expectation.
+    """
+    if count < 0 or not expected >= 0:
+        raise ValueError(f"{count} arrivals where {expected} are expected is impossible")
+    p_value: float | None
+    if process == "poisson":
+        at_most, at_least = poisson_tails(count, expected)
+        p_value = min(1.0, 2 * min(at_most, at_least))
+        method = "exact Poisson, twice the smaller tail"
+    elif process == "gamma":
+        deviation = math.sqrt(expected * _index(expected, shape))
+        p_value = two_sided(max(0.0, abs(count - expected) - 0.5) / deviation) if deviation > 0 else 1.0
+        method = "normal with the variance of a renewal process (Cox 1962)"
+    else:
+        within = abs(count - expected) <= 1
+        return ArrivalTest(
+            test="count",
+            method="within one arrival of the plan",
+            process=process,
+            n=count,
+            statistic=float(count),
+            expected=expected,
+            low=expected - 1,
+            high=expected + 1,
+            p_value=None,
+            alpha=None,
+            held=within,
+        )
+    return ArrivalTest(
+        test="count",
+        method=method,
+        process=process,
+        n=count,
+        statistic=float(count),
+        expected=expected,
+        low=None,
+        high=None,
+        p_value=p_value,
+        alpha=alpha,
+        held=p_value >= alpha,
+    )
+
+
+class Rate(Struct, frozen=True, kw_only=True):
+    """Hold a delivered rate with the exact interval of a Poisson process (Garwood 1936, Biometrika 28)."""
+
+    method: str = "exact Poisson interval (Garwood 1936)"
+    count: int
+    duration: float
+    rate: float
+    low: float
+    high: float
+    confidence: float
+
+
+def delivered_rate(count: int, duration: float, *, confidence: float = 0.95) -> Rate:
+    """Return count / duration with its interval; ValueError for a duration that is not positive."""
+    if count < 0 or not duration > 0 or not 0 < confidence < 1:
+        raise ValueError(f"{count} arrivals in {duration} have no rate")
+    tail = (1 - confidence) / 2
+    low = chi_square_quantile(tail, 2 * count) / 2 if count else 0.0
+    high = chi_square_quantile(1 - tail, 2 * count + 2) / 2
+    return Rate(
+        count=count,
+        duration=duration,
+        rate=count / duration,
+        low=low / duration,
+        high=high / duration,
+        confidence=confidence,
+    )
+
+
+def gaps_of_arrivals(
+    gaps: Sequence[Number],
+    rate: float,
+    process: Process = "poisson",
+    *,
+    shape: float = 1.0,
+    tolerance: float = TOLERANCE_NS,
+    alpha: float = ALPHA,
+) -> ArrivalTest:
+    """Test the gaps between arrivals against the plan's distribution, all of whose parameters are known.
+
+    Poisson and gamma: the distance of Kolmogorov (1933), `high` the smallest one that alpha rejects. Constant: the
+    largest deviation of a gap from 1/rate, at most twice the tolerance of one arrival (nanoseconds by default).
+    """
+    if not rate > 0 or not shape > 0:
+        raise ValueError(f"no process has a rate of {rate} and a shape of {shape}")
+    n = len(gaps)
+    if process == "constant":
+        worst = max((abs(gap - 1 / rate) for gap in gaps), default=None)
+        return ArrivalTest(
+            test="gaps",
+            method="largest deviation from the constant gap",
+            process=process,
+            n=n,
+            statistic=worst,
+            expected=0.0,
+            low=None,
+            high=2 * tolerance,
+            p_value=None,
+            alpha=None,
+            held=None if worst is None else worst <= 2 * tolerance,
+        )
+    shape = 1.0 if process == "poisson" else shape
+    distance = _distance(sorted(gap * rate * shape for gap in gaps), shape) if n else None
+    p_value = None if distance is None else kolmogorov_tail(distance, n)
+    return ArrivalTest(
+        test="gaps",
+        method="Kolmogorov 1933 distance to the planned distribution, parameters known",
+        process=process,
+        n=n,
+        statistic=distance,
+        expected=None,
+        low=None,
+        high=_critical_distance(n, alpha) if n else None,
+        p_value=p_value,
+        alpha=alpha,
+        held=None if p_value is None else p_value >= alpha,
+    )
+
+
+def dispersion_of_arrivals(
+    times: Sequence[Number],
+    start: float,
+    end: float,
+    rate: float,
+    process: Process = "poisson",
+    *,
+    shape: float = 1.0,
+    alpha: float = ALPHA,
+) -> ArrivalTest:
+    """Test the index of dispersion of counts in equal bins: variance over mean, 1 for a Poisson process.
+
+    Times the degrees of freedom and over its expected value it is chi-square (Fisher 1925; Cox & Lewis 1966). Workers
+    that share one seed, each repeating the others' arrivals, raise it to their number. For gamma gaps the expected
+    index is that of a renewal process in equilibrium and the interval approximate. Constant arrivals put floor or ceil
+    of the mean into each bin, and one more or less where they are late: at most 1/mean.
+    """
+    if not end > start or not rate > 0:
+        raise ValueError(f"no arrivals at rate {rate} between {start} and {end}")
+    planned = rate * (end - start)
+    bins = min(_MOST_BINS, math.floor(planned / _PER_BIN))
+    if bins < _FEWEST_BINS:
+        return ArrivalTest(
+            test="dispersion",
+            method=f"fewer than {_FEWEST_BINS} bins of {_PER_BIN} arrivals",
+            process=process,
+            n=len(times),
+            statistic=None,
+            expected=None,
+            low=None,
+            high=None,
+            p_value=None,
+            alpha=None,
+            held=None,
+        )
+    counts = [0] * bins
+    for time in times:
+        if start <= time < end:
+            counts[min(bins - 1, math.floor((time - start) / (end - start) * bins))] += 1
+    mean = math.fsum(counts) / bins
+    index = math.fsum((count - mean) ** 2 for count in counts) / (bins - 1) / mean if mean else 0.0
+    per_bin = planned / bins
+    if process == "constant":
+        return ArrivalTest(
+            test="dispersion",
+            method=f"index of dispersion over {bins} bins, at most one arrival off in each",
+            process=process,
+            n=len(times),
+            statistic=index,
+            expected=0.0,
+            low=None,
+            high=1 / per_bin,
+            p_value=None,
+            alpha=None,
+            held=index <= 1 / per_bin,
+        )
+    expected = 1.0 if process == "poisson" else _index(per_bin, shape)
+    below, above = chi_square_tails((bins - 1) * index / expected, bins - 1)
+    p_value = min(1.0, 2 * min(below, above))
+    return ArrivalTest(
+        test="dispersion",
+        method=f"index of dispersion over {bins} bins, chi-square interval (Cox & Lewis 1966)",
+        process=process,
+        n=len(times),
+        statistic=index,
+        expected=expected,
+        low=chi_square_quantile(alpha / 2, bins - 1) / (bins - 1) * expected,
+        high=chi_square_quantile(1 - alpha / 2, bins - 1) / (bins - 1) * expected,
+        p_value=p_value,
+        alpha=alpha,
+        held=p_value >= alpha,
+    )
+
+
+class Lateness(Struct, frozen=True, kw_only=True):
+    """Hold how late the arrivals of a plan were sent; `held` where all were sent and their p99 is within the limit."""
+
+    method: str = "p99 of sent - scheduled, and none left unsent"
+    n: int
+    unsent: int
+    early: int
+    p50_ns: float | None
+    p99_ns: float | None
+    max_ns: int | None
+    limit_ns: int
+    held: bool
+
+
+def lateness_of_arrivals(
+    scheduled_ns: Sequence[int], sent_ns: Sequence[int | None], *, limit_ns: int = TOLERANCE_NS
+) -> Lateness:
+    """Compare each arrival with its plan; `sent_ns` has null where one was never sent. An early one is counted."""
+    lags = sorted(sent - due for due, sent in zip(scheduled_ns, sent_ns, strict=True) if sent is not None)
+    n = len(scheduled_ns)
+    p99 = percentile(lags, 99.0) if lags else None
+    early = sum(1 for lag in lags if lag < 0)
+    return Lateness(
+        n=n,
+        unsent=n - len(lags),
+        early=early,
+        p50_ns=percentile(lags, 50.0) if lags else None,
+        p99_ns=p99,
+        max_ns=lags[-1] if lags else None,
+        limit_ns=limit_ns,
+        held=len(lags) == n and early == 0 and (p99 is None or p99 <= limit_ns),
+    )
+
+
+def _index(mean: float, shape: float) -> float:
+    """Return variance over mean of the count of gamma gaps in an interval that expects `mean` (Cox 1962, 4.5)."""
+    if mean <= 0:
+        return 1.0
+    return 1 / shape + (1 - 1 / (shape * shape)) / (6 * mean)
+
+
+def _distance(ordered: Sequence[float], shape: float) -> float:
+    """Return the largest distance between the values' distribution and that of a gamma variable of unit scale."""
+    n = len(ordered)
+    most = 0.0
+    for i, value in enumerate(ordered):
+        at_most = -math.expm1(-value) if shape == 1 else gamma_tails(value, shape)[0]
+        most = max(most, (i + 1) / n - at_most, at_most - i / n)
+    return most
+
+
+def _critical_distance(n: int, alpha: float) -> float:
+    """Return the distance whose p-value is alpha."""
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        if kolmogorov_tail(middle, n) < alpha:
+            high = middle
+        else:
+            low = middle
+    return high
