@@ -114,9 +114,12 @@ def read_wish(options: Options) -> Wish:
         raise CallerError("--quick and --profile are both given.", hint="Give one.")
     if options["prefill_only"] and options["no_prefill"]:
         raise CallerError("--prefill-only and --no-prefill leave nothing to measure.", hint="Give one.")
-    if options["prefill_only"] and (options["burst"] or options["mixed"] or options["requests"]):
+    if options["prefill_only"] and (
+        options["burst"] or options["burst_requests"] or options["mixed"] or options["requests"]
+    ):
         raise CallerError(
-            "--prefill-only measures nothing else.", hint="Leave out --burst, --mixed, --requests."
+            "--prefill-only measures nothing else.",
+            hint="Leave out --burst, --burst-requests, --mixed, --requests.",
         )
     profile = PROFILES[profile_name]
     concurrencies = (
