@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nameplate.schedule.counter import MASK, key_of, uniform, word
@@ -70,6 +70,7 @@ def test_words_of_a_stream_do_not_repeat() -> None:
     assert len(words) == 20_000
 
 
+@settings(deadline=None)
 @given(seed=st.integers(), index=st.integers(0, 2**40 - 1), use=st.integers(0, 2**20))
 def test_numbers_are_in_range_and_pure(seed: int, index: int, use: int) -> None:
     """A number is above 0 and at most 1, is made of its word, and comes again for the same arguments."""
@@ -80,6 +81,7 @@ def test_numbers_are_in_range_and_pure(seed: int, index: int, use: int) -> None:
     assert number == ((word(key, index, use) >> 11) + 1) / 2**53
 
 
+@settings(deadline=None)
 @given(seed=st.integers())
 def test_seeds_and_purposes_give_other_keys(seed: int) -> None:
     """Neighbouring seeds and other purposes have keys of their own."""
@@ -87,6 +89,7 @@ def test_seeds_and_purposes_give_other_keys(seed: int) -> None:
     assert key_of(seed, "lengths") not in keys and key_of(seed + 1, "arrivals") != key_of(seed, "arrivals")
 
 
+@settings(deadline=None)
 @given(st.floats(min_value=2.0**-53, max_value=1e300))
 def test_log_is_the_logarithm(x: float) -> None:
     """It differs from the C library's by two units in the last place at most, and is 0 at 1."""
@@ -94,6 +97,7 @@ def test_log_is_the_logarithm(x: float) -> None:
     assert log(1.0) == 0.0
 
 
+@settings(deadline=None)
 @given(st.floats(min_value=-690, max_value=690))
 def test_exp_is_the_exponential(x: float) -> None:
     """It differs from the C library's by two units in the last place at most; far below it is 0."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nameplate.schedule.gaps import UNIT
@@ -24,6 +24,7 @@ profiles = st.one_of(
 counts = st.integers(0, 10**7 * UNIT) | st.integers(0, 20).map(lambda count: count * UNIT)
 
 
+@settings(deadline=None)
 @given(profile=profiles, count=counts)
 def test_a_time_is_the_nanosecond_in_which_the_count_is_reached(profile: Profile, count: int) -> None:
     """At the time that is told the count is not yet passed, and one nanosecond later it is: early by under 1 ns."""
@@ -35,6 +36,7 @@ def test_a_time_is_the_nanosecond_in_which_the_count_is_reached(profile: Profile
         assert profile.expected(time_ns) <= target < profile.expected(time_ns + 1)
 
 
+@settings(deadline=None)
 @given(profile=profiles, count=counts, more=st.integers(0, UNIT))
 def test_times_do_not_fall(profile: Profile, count: int, more: int) -> None:
     """A higher count is reached no earlier, and one that is never reached has none above it that is."""
