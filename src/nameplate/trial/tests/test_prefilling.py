@@ -74,7 +74,7 @@ def test_a_failure_ends_it(outcome: str) -> None:
 
 
 def test_prompts_that_came_from_the_cache_have_no_spread() -> None:
-    """A server that claims to have computed nothing gives rates of zero: they agree about nothing, and break nothing."""
+    """A server that claims to have computed nothing gives rates of zero, which agree about nothing."""
     course = Course()
     commands = [course.report(at * S, S, cached_tokens=SHAPE.input_tokens) for at in range(5)]
     assert commands == [None] * 4 + ["stop"]
