@@ -17,6 +17,8 @@ _PROSE = frozenset(
         "detail",
         "reason",
         "reasons",
+        "notes",
+        "methodology",
         "warnings",
         "damage",
         "of",
@@ -45,7 +47,7 @@ def differences(
         for key in recorded.keys() | recomputed.keys():
             here, there = recorded.get(key, ABSENT), recomputed.get(key, ABSENT)
             yield from differences(here, there, (*path, key), same_version=same_version)
-    elif isinstance(recorded, list) and isinstance(recomputed, list):
+    elif isinstance(recorded, list | tuple) and isinstance(recomputed, list | tuple):
         for at in range(max(len(recorded), len(recomputed))):
             here = recorded[at] if at < len(recorded) else ABSENT
             there = recomputed[at] if at < len(recomputed) else ABSENT

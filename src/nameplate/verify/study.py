@@ -279,7 +279,8 @@ def _check_prompts(study: _Study, ledger: Ledger) -> None:
     name = Name.study_prompts
     contract = study.contract
     heads_differ = contract is not None and contract.cache.cold and contract.dataset is None
-    owners: dict[str, str] = dict.fromkeys(hashes_of_journal(study.journal), "the probe or the calibration")
+    asked = hashes_of_journal(study.journal)
+    owners: dict[str, str] = dict.fromkeys(asked, "the probe or the calibration")
     heads: dict[str, str] = {}
     prompts = 0
     for key, trial in study.trials.items():
@@ -293,7 +294,7 @@ def _check_prompts(study: _Study, ledger: Ledger) -> None:
                 ledger.fail(name, f"request {row.index} of {key} begins like a prompt of {head}")
         if trial.rows and trial.report.check(Name.prompts_as_sent).status == "unverified":
             ledger.unverified(name, "prompts were not kept: by the recorded digests alone none occurs twice")
-    ledger.close(name, f"{prompts} prompts, and {len(owners) - prompts} of probe and calibration", prompts)
+    ledger.close(name, f"{prompts} prompts, and {len(asked)} of probe and calibration", prompts)
 
 
 def _check_identity(study: _Study, ledger: Ledger) -> None:
