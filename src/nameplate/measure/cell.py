@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from nameplate.engines.state import ServerSample
 from nameplate.evidence.rows import RequestRow
@@ -133,6 +133,7 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
     tell, readable = told(inside), [sample for sample in inside if sample.error is None]
     counting = [] if evidence.identity_before.text("engine") in COUNT_AT_THE_END else readable
     totals, basis = _totals(measured, timelines, counting)
+    counted = [structs.replace(row, output_tokens=totals[row.index]) for row in measured]
     parts = parts_of(window, timelines, totals, measured) if window else []
     tokens = tokens_inside(window, timelines, totals) if window else None
     restarts = Restarts.of(measured, evidence.ended_ns)
@@ -175,7 +176,7 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
         preemptions=delta(tell[0], tell[-1], "preemptions_total") if len(tell) > 1 else None,
         counter=_counter(counting, timelines, totals),
         speculation=_speculation(readable),
-        kv=claim_of(evidence, measured, timelines, window, readable),
+        kv=claim_of(evidence, counted, timelines, window, readable),
         restarts=len(again),
         prefill_inside=_prefill_inside(evidence, again),
         judged_streams=judged,

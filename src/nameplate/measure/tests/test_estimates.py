@@ -28,6 +28,8 @@ def test_a_counter_tells_how_many_tokens_a_chunk_holds() -> None:
     assert cell.tokens.tokens == pytest.approx(3 * 2 * WINDOW / (40 * MS), rel=0.02)
     assert cell.itl.p50 == pytest.approx(40 * MS / 3, rel=0.02)
     assert any("counter" in note for note in cell_notes(cell, ()))
+    assert cell.kv is not None
+    assert cell.kv.claim_tokens - cell.kv.prompt_tokens > 2 * (BEGIN - 2 * S) / (40 * MS) * 2
 
 
 def test_a_counter_that_moves_when_a_request_ends_tells_nothing_of_a_window() -> None:
