@@ -29,7 +29,7 @@ DECODE = ("--no-prefill",)
 def test_the_default_plan(run: Run) -> None:
     """Contexts that fit, the longest and the limit; concurrency by doubling: a row each, in order, with its status."""
     # The pool of this server ends the rows early: the whole matrix of sim:matrix takes longer than a test should.
-    code, _out, err = run("speed", "sim:matrix-small-kv", "--window", "1s", "--stable", "500ms", "--out", "x")
+    code, _out, err = run("speed", "sim:matrix-small-kv", "--window", "1s", "--stable", "1s", "--out", "x")
     found = read_found(Path("x"), code, err, verified=False)
     matrix = found.result.contract.speed if found.result.contract else None
     assert matrix is not None and matrix.profile == "custom"

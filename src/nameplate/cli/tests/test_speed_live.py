@@ -22,7 +22,7 @@ from nameplate.verify import verify
 
 pytestmark = pytest.mark.live
 
-MATRIX = ("--contexts", "512", "-c", "1,2,3", "--window", "500ms", "--stable", "300ms", "--no-prefill",
+MATRIX = ("--contexts", "512", "-c", "1,2,3", "--window", "1s", "--stable", "1s", "--no-prefill",
           "--output", "256", "--ordinary-scheduling", "--quiet-terminal")  # fmt: skip
 
 
