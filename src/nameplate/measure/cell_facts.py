@@ -131,6 +131,8 @@ def cell_notes(cell: Cell, gates: Sequence[GateResult]) -> tuple[str, ...]:
         notes.append(f"unobserved: all {cell.scrape_failures} looks at the server within the window failed")
     elif cell.window is not None and not cell.samples:
         notes.append("the server does not tell what it runs: ready once every stream had produced output")
+    if cell.extra_samples == 1:
+        notes.append("one sample of the server showed more running than ours")
     if cell.prefill_inside is None:
         notes.append(
             f"prefill inside, perhaps: {cell.restarts} streams started again within the window, and the server does "
