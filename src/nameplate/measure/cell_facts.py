@@ -127,6 +127,8 @@ def cell_notes(cell: Cell, gates: Sequence[GateResult]) -> tuple[str, ...]:
     if cell.tokens is not None and cell.tokens.estimated:
         notes.append(_ESTIMATED[cell.estimated_by or "answers"])
     notes += _bunched(cell)
+    if cell.itl.censored:
+        notes.append(f"{cell.itl.censored} of {cell.streams} streams sent nothing within the window")
     if cell.window is not None and not cell.samples and cell.scrape_failures:
         notes.append(f"unobserved: all {cell.scrape_failures} looks at the server within the window failed")
     elif cell.window is not None and not cell.samples:
@@ -176,9 +178,9 @@ def _contradictions(cell: Cell) -> list[str]:
     counter = cell.counter
     difference = counter.difference if counter else None
     if counter is not None and difference is not None and abs(difference) > COUNTER_TOLERANCE:
-        # A sample may fall between the server's count of a step and our receipt of it.
+        # A sample may fall between the server's count of a step and our receipt of it, and a slow page anywhere.
         step = cell.streams * max(1.0, cell.tokens_per_chunk or 1.0)
-        beyond = abs(counter.server_tokens - counter.our_tokens) > step
+        beyond = abs(counter.server_tokens - counter.our_tokens) > step + counter.doubt_tokens
         notes += [f"the server's own token counter differs by {difference:+.1%}"] * beyond
     ratio = cell.kv.ratio if cell.kv else None
     if cell.kv is not None and ratio is not None and abs(ratio - 1) > KV_TOLERANCE:
