@@ -44,8 +44,8 @@ class LevelShift(Struct, frozen=True, kw_only=True):
 
     `statistic` is Pettitt's K, `factor` what dependence multiplies its variance by, `phi` the lag-one correlation of
     the ranks around the two levels. `advantage` is by how much two levels explain the ranks better than a straight
-    line, n/factor x ln(RSS line / RSS levels); it must exceed `needed`, the price of the freely chosen place (ln of
-    the effective sample, Schwarz 1978).
+    line, n/factor x ln(RSS line / RSS levels); it must exceed `needed`, the price of the freely chosen place: twice
+    the logarithm of n/factor (Zhang & Siegmund 2007, Biometrics 63).
     """
 
     method: str = METHOD
@@ -209,8 +209,8 @@ def _advantage(
     n = len(ranked)
     line, levels = _line_power(ranked), math.fsum(value * value for value in residuals)
     effective = max(math.e, n / factor)
-    # Levels have a mean each and a place a shift, a line has two parameters.
-    needed = (2 * shifts - 1) * math.log(effective)
+    # A shift costs a mean and a freely chosen place, in all 3 ln n (Zhang & Siegmund 2007), a slope ln n.
+    needed = (3 * shifts - 1) * math.log(effective)
     # A thousandth of a rank step: the roundings of a perfect fit must not decide.
     floor = n * 1e-6
     return effective * math.log(max(line, floor) / max(levels, floor)), needed

@@ -38,6 +38,8 @@ def lag_one(residuals: Sequence[float], fitted: int = 1) -> float:
     n = len(residuals)
     if n < 4:
         return 0.0
+    if min(residuals) == max(residuals):
+        return 0.0
     plain = autocorrelations(residuals, 1)[1]
     lost, scale = float(fitted), 2.0 + fitted
     if n <= scale:

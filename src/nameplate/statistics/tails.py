@@ -13,6 +13,10 @@ _TINY = 1e-300
 _STEPS = 200
 # The exact distribution of Kolmogorov's distance costs (2 n D)^3 log n steps: a millisecond here.
 _EXACT_UP_TO = 20
+# A scaled distance from which on both sides exceed it at once with a probability below 2 exp(-8 x^2) = 2e-5.
+_ONE_SIDED_FROM = 1.2
+# The one-sided tail is a sum of n terms.
+_SUMMED_UP_TO = 10_000
 
 
 def normal_cdf(z: float) -> float:
@@ -44,6 +48,8 @@ def student_tail(t: float, degrees: float) -> float:
         raise ValueError(f"{degrees} degrees of freedom")
     if t == 0:
         return 0.5
+    if math.isinf(t):
+        return 0.0 if t > 0 else 1.0
     tail = _beta(degrees / (degrees + t * t), degrees / 2, 0.5) / 2
     return tail if t > 0 else 1 - tail
 
@@ -155,9 +161,10 @@ def poisson_tails(count: int, mean: float) -> tuple[float, float]:
 def kolmogorov_tail(distance: float, n: int) -> float:
     """Return P(D >= distance) for n independent values of a known continuous distribution.
 
-    Exact up to n = 20 (Marsaglia, Tsang & Wang 2003, J. of Statistical Software 8) and above D = 1/2 (twice the
-    one-sided tail of Birnbaum & Tingey 1951); otherwise Kolmogorov's series with the corrected argument of Vrbik 2018
-    (Pioneer J. of Theoretical and Applied Statistics 15), whose error is below 0.0006 (0.0002 from n = 100 on).
+    Exact up to n = 20 (Marsaglia, Tsang & Wang 2003, J. of Statistical Software 8). Up to n = 10,000 twice the
+    one-sided tail of Birnbaum & Tingey 1951, where both sides at once are too unlikely to count. Otherwise
+    Kolmogorov's series with the corrected argument of Vrbik 2018 (Pioneer J. of Theoretical and Applied Statistics
+    15). The error is below 0.0006 (0.0002 from n = 100 on), and below 1% of a p-value under 0.01.
     """
     if n <= 0:
         raise ValueError("a distance of no values")
@@ -171,6 +178,8 @@ def kolmogorov_tail(distance: float, n: int) -> float:
         return max(0.0, 1 - _exact_kolmogorov(distance, n))
     root = math.sqrt(n)
     corrected = distance * root + 1 / (6 * root) + (distance * root - 1) / (4 * n)
+    if corrected > _ONE_SIDED_FROM and n <= _SUMMED_UP_TO:
+        return min(1.0, 2 * _one_sided(distance, n))
     return _kolmogorov_series(corrected)
 
 

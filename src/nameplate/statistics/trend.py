@@ -25,6 +25,8 @@ METHOD = "Mann-Kendall (Mann 1945, Kendall 1975) with Theil-Sen slope (Sen 1968)
 MOST_POINTS = 1_500
 # The normal approximation of the score is good from ten points on (Kendall 1975).
 SUPPORTED_FROM = 10
+# Enough increments for a steady estimate of their spread, and each long enough to have forgotten the one before.
+_INCREMENTS = 20
 # Hamed & Rao count only autocorrelations that are significant at 5%.
 _SIGNIFICANT = 1.959963984540054
 
@@ -156,14 +158,24 @@ def trend(
 
 
 class Growth(Struct, frozen=True, kw_only=True):
-    """Hold the one-sided test of a series that must not grow, such as a queue.
+    """Hold the one-sided tests of a series that must not grow, such as a queue.
 
-    `most_change` is the largest change over the span that the data leave possible at 1 - alpha. Conclusion: `rising`
-    where the rise is significant and material; `bounded` where even `most_change` is immaterial; `undecided` where
-    neither is shown: the sample is then too short, or the series too rough, to exclude a material rise.
+    Two tests, since a queue beyond capacity is a random walk with a drift, whose residuals leave the score of `trend`
+    hardly any power: `drift_z` is the mean of `increments` equally spaced increments over its standard error, judged
+    by Student's t; it is valid for a random walk and cautious for everything steadier. `p_value` is twice the smaller
+    of both, compared with `alpha`. `most_change` is the largest change over the span that the trend's interval leaves
+    possible at 1 - alpha. Conclusion: `rising` where a rise is significant and material; `bounded` where even
+    `most_change` is immaterial; `undecided` where neither is shown: the sample is too short, or the series too rough,
+    to exclude a material rise.
     """
 
+    method: str = "Mann-Kendall with corrected variance, and Student's t of increments; Bonferroni"
     trend: Trend
+    increments: int
+    drift_z: float
+    drift_p_value: float
+    p_value: float
+    alpha: float
     most_change: float
     conclusion: Conclusion
 
@@ -177,7 +189,10 @@ def no_upward_trend(
     material_absolute: float = 0.0,
     correction: Correction = "conservative",
 ) -> Growth:
-    """Test whether a series that should be bounded rises: one-sided, by the corrected Mann-Kendall score."""
+    """Test whether a series that should be bounded rises, in one direction only.
+
+    Leave the warm-up out first: a queue that fills from empty does rise. ValueError as for a trend.
+    """
     found = trend(
         values,
         times,
@@ -187,15 +202,40 @@ def no_upward_trend(
         material_relative=material_relative,
         material_absolute=material_absolute,
     )
+    drift_z, increments = _drift(thinned(values, MOST_POINTS)[0])
+    drift_p_value = student_tail(drift_z, increments - 1)
+    p_value = min(1.0, 2 * min(found.p_value, drift_p_value))
     most = found.slope_high * found.span
     conclusion: Conclusion
-    if found.drifting and found.change > 0:
+    if p_value < alpha and found.change > 0 and found.material:
         conclusion = "rising"
     elif most <= 0 or not found.is_material(most):
         conclusion = "bounded"
     else:
         conclusion = "undecided"
-    return Growth(trend=found, most_change=most, conclusion=conclusion)
+    return Growth(
+        trend=found,
+        increments=increments,
+        drift_z=drift_z,
+        drift_p_value=drift_p_value,
+        p_value=p_value,
+        alpha=alpha,
+        most_change=most,
+        conclusion=conclusion,
+    )
+
+
+def _drift(points: Sequence[float]) -> tuple[float, int]:
+    """Return the mean of equally spaced increments over its standard error, and how many there are."""
+    increments = min(_INCREMENTS, len(points) - 1)
+    step = (len(points) - 1) / increments
+    at = [points[round(i * step)] for i in range(increments + 1)]
+    steps = [after - before for before, after in pairwise(at)]
+    mean = math.fsum(steps) / increments
+    power = math.fsum((value - mean) ** 2 for value in steps) / (increments - 1)
+    if power == 0:
+        return (math.copysign(math.inf, mean) if mean else 0.0), increments
+    return mean / math.sqrt(power / increments), increments
 
 
 def score_and_variance(values: Sequence[Number]) -> tuple[int, float]:
