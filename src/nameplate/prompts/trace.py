@@ -34,7 +34,7 @@ class TraceRow(Struct, frozen=True):
 
 
 class RecordedTrace:
-    """Hold the kept requests of a trace in the order in which they are due, in arrays: 18 to 34 bytes a request.
+    """Hold the kept requests of a trace in the order in which they are due, in arrays: 26 bytes a request and 8 a block.
 
     `counts` tells what was left out. `block_tokens` is the size of a block; None where the trace names none.
     """
@@ -124,25 +124,23 @@ class RecordedTrace:
         )
 
     def _keep(self, request: RawRequest, class_number: int, path: Path) -> None:
-        for reached, most, what in (
-            (len(self._times) + 1, MAXIMUM_REQUESTS, "requests"),
-            (len(self._blocks) + len(request.blocks), MAXIMUM_BLOCKS, "blocks of prompts"),
-            (class_number + 1, MAXIMUM_CLASSES, "classes"),
-        ):
-            if reached > most:
-                raise TraceError(
-                    path,
-                    request.line,
-                    "",
-                    f"more than {most} {what} are kept",
-                    hint="Ask for a smaller window.",
-                )
         self._times.append(request.time_ns)
         self._inputs.append(request.input_tokens)
         self._outputs.append(request.output_tokens)
         self._classes.append(class_number)
         self._blocks.extend(request.blocks)
         self._begins.append(len(self._blocks))
+        if len(self._times) > MAXIMUM_REQUESTS:
+            what = f"{MAXIMUM_REQUESTS} requests"
+        elif len(self._blocks) > MAXIMUM_BLOCKS:
+            what = f"{MAXIMUM_BLOCKS} blocks of prompts"
+        elif class_number >= MAXIMUM_CLASSES:
+            what = f"{MAXIMUM_CLASSES} classes"
+        else:
+            return
+        raise TraceError(
+            path, request.line, "", f"more than {what} are kept", hint="Ask for a smaller window."
+        )
 
     def _sort(self) -> None:
         """Order requests by time; those of the same time stay in the order of the file."""

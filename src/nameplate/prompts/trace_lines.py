@@ -51,6 +51,8 @@ MAXIMUM_TOKENS: Final = (1 << 31) - 1
 MAXIMUM_TIME_NS: Final = 1 << 62
 MAXIMUM_NAME: Final = 200
 
+_NEEDED: Final = ("Timestamp", "Request tokens", "Response tokens")
+
 _UNIT_HINT: Final = "Say what the file's times are in: s, ms, us or ns. It is not guessed."
 
 
@@ -242,61 +244,70 @@ class TraceLines:
 
     def _burstgpt(self) -> Iterator[RawRequest]:
         columns: dict[str, int] | None = None
+        asked_at = answered_at = time_at = width = 0
+        total_at: int | None = None
+        named_at: tuple[int, ...] = ()
         for line, data in self._lines():
             cells = self._cells(line, data)
             if columns is None:
                 columns = self._columns(line, cells)
+                time_at, asked_at, answered_at = (columns[name] for name in _NEEDED)
+                total_at = columns.get("Total tokens")
+                named_at = tuple(columns[name] for name in ("Model", "Log Type") if name in columns)
+                width = max(columns.values()) + 1
                 continue
-            if len(cells) <= max(columns.values()):
+            if len(cells) < width:
                 raise self._wrong(line, "", f"{len(cells)} fields, where the header names more")
-            row = {name: cells[place] for name, place in columns.items()}
-            asked = self._whole(line, row, "Request tokens")
-            answered = self._whole(line, row, "Response tokens")
-            total = self._whole(line, row, "Total tokens") if "Total tokens" in row else asked + answered
+            asked = self._whole(line, cells[asked_at], "Request tokens")
+            answered = self._whole(line, cells[answered_at], "Response tokens")
+            total = None if total_at is None else self._whole(line, cells[total_at], "Total tokens")
             try:
-                time = float(row["Timestamp"])
+                time = float(cells[time_at])
             except ValueError:
-                raise self._wrong(line, "Timestamp", f"{row['Timestamp'][:40]!r} is not a number") from None
-            name = ", ".join(row[part][:MAXIMUM_NAME] for part in ("Model", "Log Type") if row.get(part))
+                raise self._wrong(line, "Timestamp", f"{cells[time_at][:40]!r} is not a number") from None
             yield RawRequest(
                 line,
                 self._nanoseconds(line, "Timestamp", time),
                 asked,
                 answered,
-                name,
+                ", ".join([cells[place][:MAXIMUM_NAME] for place in named_at if cells[place]]),
                 (),
-                total != asked + answered,
+                total is not None and total != asked + answered,
             )
 
     def _cells(self, line: int, data: bytes) -> list[str]:
         try:
             text = data.decode()
             # A quoted field may not run over the end of its line: no file of this form has one that does.
-            cells = next(csv.reader([text], strict=True)) if '"' in text else text.split(",")
+            if '"' not in text:
+                return [cell.strip() for cell in text.split(",")]
+            return [cell.strip() for cell in next(csv.reader([text], strict=True))]
         except (UnicodeDecodeError, csv.Error, StopIteration) as error:
             raise self._wrong(line, "", f"not a line of CSV ({error})") from None
-        return [cell.strip() for cell in cells]
 
     def _columns(self, line: int, cells: list[str]) -> dict[str, int]:
-        needed = ("Timestamp", "Request tokens", "Response tokens")
-        columns = {}
-        for name in (*needed, "Model", "Total tokens", "Log Type"):
+        columns: dict[str, int] = {}
+        for name in (*_NEEDED, "Model", "Total tokens", "Log Type"):
             if cells.count(name) > 1:
                 raise self._wrong(line, name, "two columns of this name")
             if name in cells:
                 columns[name] = cells.index(name)
-            elif name in needed:
+            elif name in _NEEDED:
                 raise self._wrong(
                     line,
                     name,
                     "no column of this name",
-                    f"The first line names the columns: {', '.join(needed)}.",
+                    f"The first line names the columns: {', '.join(_NEEDED)}.",
                 )
         return columns
 
-    def _whole(self, line: int, row: dict[str, str], field: str) -> int:
-        text = row[field]
-        whole = text.removesuffix(".0")
-        if not (whole.isascii() and whole.isdigit() and len(whole) <= 12) or int(whole) > MAXIMUM_TOKENS:
+    def _whole(self, line: int, text: str, field: str) -> int:
+        if not (text.isdigit() and text.isascii()):
+            whole = text.removesuffix(".0")
+            if whole == text or not whole.isdigit():
+                raise self._wrong(line, field, f"{text[:40]!r} is not a number of tokens")
+            return self._whole(line, whole, field)
+        # Of more digits than that `int` is slow, and in the end refuses.
+        if len(text) > 12 or (tokens := int(text)) > MAXIMUM_TOKENS:
             raise self._wrong(line, field, f"{text[:40]!r} is not a number of tokens")
-        return int(whole)
+        return tokens
