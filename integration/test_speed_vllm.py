@@ -165,11 +165,10 @@ def agrees_with_counters(study: Study, row: dict[str, Any]) -> None:
     if not values["window_s"]:
         return
     counter = values["counter"]
-    # A sample may fall between the server's count of a step and our receipt of it.
-    step = row["concurrency"]
-    assert abs(counter["server_tokens"] - counter["our_tokens"]) <= max(
-        step, TOLERANCE * counter["server_tokens"]
-    )
+    # A sample may fall between the server's count of a step and our receipt of it, and a busy server's page anywhere
+    # in the time that it took.
+    allowed = max(row["concurrency"] + counter["doubt_tokens"], TOLERANCE * counter["server_tokens"])
+    assert abs(counter["server_tokens"] - counter["our_tokens"]) <= allowed, counter
     assert counter["end_ns"] - counter["begin_ns"] > 0.5e9 * values["window_s"]
     # The same counter as it stands in the scraped page, without what the result says of it.
     scraped = {
@@ -179,7 +178,9 @@ def agrees_with_counters(study: Study, row: dict[str, Any]) -> None:
     }
     assert scraped[counter["end_ns"]] - scraped[counter["begin_ns"]] == counter["server_tokens"]
     held = values["kv"]
-    assert close(held["claim_tokens"], held["held_tokens"]), held
+    # The gauge is set after a step, so that a stream which has just started again is missing in it for a while.
+    if not values["restarts"]:
+        assert close(held["claim_tokens"], held["held_tokens"]), held
 
 
 def test_a_valid_cell_agrees_with_the_server(sampled: Study) -> None:
@@ -304,6 +305,7 @@ def test_a_greedy_cell_is_looped(greedy: Study) -> None:
     row = greedy.row("decode", 256, 1)
     assert row["status"] == "looped", row["reason"]
     assert len(row["trials"]) == 2 and row["values"] is None
+    assert any(note.startswith("tried before, and looped") for note in row["notes"])
     assert row["discarded"]["looped_streams"] == row["discarded"]["judged_streams"] == 1
     heads = set()
     for key in row["trials"]:

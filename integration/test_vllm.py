@@ -107,7 +107,9 @@ def test_capacity_finds_a_boundary_and_verifies(url: str, tmp_path: Path) -> Non
         "-c",
         "1",
         "--requests",
-        "16",
+        "10",
+        "--warmup",
+        "2",
         "--out",
         str(tmp_path / "one"),
         *SEEDED,
@@ -155,7 +157,9 @@ def test_server_without_flush_or_cache_reports(plain_url: str, tmp_path: Path) -
     works = {one["name"]: one["status"] for one in report["capabilities"]}
     assert works["flush"] == "no" and works["cached-token reports"] == "no"
     out = tmp_path / "plain"
-    result = nameplate("trial", plain_url, "--shape", "256/16", "-c", "4", "--out", str(out), *SEEDED)
+    result = nameplate(
+        "trial", plain_url, "--shape", "256/16", "-c", "4", "--requests", "16", "--out", str(out), *SEEDED
+    )
     assert result["verdict"]["status"] == "pass"
     report = nameplate("verify", str(only_trial(out)))
     assert all(check["status"] in ("pass", "unverified") for check in report["checks"]), report

@@ -45,12 +45,17 @@ EstimatedBy = Literal["answers", "counter", "chunks"]
 
 
 class CounterView(Struct, frozen=True):
-    """Hold the growth of the server's token counter between two samples in the window, and ours between them."""
+    """Hold the growth of the server's token counter between two samples in the window, and ours between them.
+
+    `doubt_tokens` are those of ours that arrived while one of the two pages was fetched: the server may have counted
+    them in it or not.
+    """
 
     begin_ns: int
     end_ns: int
     server_tokens: int
     our_tokens: float
+    doubt_tokens: float = 0.0
 
     @property
     def difference(self) -> float | None:
@@ -303,7 +308,11 @@ def _counter(
         return None
     between = Window(pair[0].t_ns, pair[1].t_ns, "an early sample", "a late sample")
     ours = tokens_inside(between, timelines, tokens_of).tokens
-    return CounterView(between.begin_ns, between.end_ns, grown, ours)
+    fetches = [
+        Window(one.t_ns - (one.scrape_ns or 0), one.t_ns, "page asked for", "page whole") for one in pair
+    ]
+    doubt = sum(tokens_inside(fetch, timelines, tokens_of).tokens for fetch in fetches)
+    return CounterView(between.begin_ns, between.end_ns, grown, ours, doubt)
 
 
 def _surest_pair(samples: Sequence[ServerSample]) -> tuple[ServerSample, ServerSample] | None:

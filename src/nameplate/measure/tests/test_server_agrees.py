@@ -70,15 +70,17 @@ def test_without_gauges_the_claim_is_that_of_the_middle() -> None:
 def test_a_slow_page_is_no_end_of_a_comparison() -> None:
     """Of the first and last looks those are taken whose pages came fast: a slow one tells of an earlier time."""
     looks = [
-        sample(BEGIN + at * S // 2, output_tokens_total=100 * at, scrape_ns=600 * MS if at in (0, 7) else 5 * MS)
+        sample(BEGIN + at * S // 2, output_tokens_total=100 * at, scrape_ns=600 * MS if at in (0, 7) else 15 * MS)
         for at in range(8)
     ]  # fmt: skip
     counter = measured(cell_evidence([Part(0, every(10 * MS))], streams=1, samples=looks)).counter
     assert counter is not None
     assert (counter.begin_ns, counter.end_ns) == (BEGIN + S // 2, BEGIN + 3 * S)
+    assert counter.doubt_tokens == 2
     quick = [structs.replace(look, scrape_ns=None) for look in looks]
     counter = measured(cell_evidence([Part(0, every(10 * MS))], streams=1, samples=quick)).counter
     assert counter is not None and (counter.begin_ns, counter.end_ns) == (looks[0].t_ns, looks[-1].t_ns)
+    assert counter.doubt_tokens == 0
 
 
 def test_more_ended_than_we_sent_is_other_traffic() -> None:
