@@ -34,7 +34,7 @@ class TraceRow(Struct, frozen=True):
 
 
 class RecordedTrace:
-    """Hold the kept requests of a trace in the order in which they are due, in arrays: 26 bytes a request and 8 a block.
+    """Hold the kept requests of a trace in the order in which they are due: 26 bytes a request and 8 a block.
 
     `counts` tells what was left out. `block_tokens` is the size of a block; None where the trace names none.
     """

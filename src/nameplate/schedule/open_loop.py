@@ -54,7 +54,7 @@ class OpenLoop(Struct, frozen=True, tag=True, kw_only=True, dict=True):
         return self._times.count
 
     def has(self, offset: int) -> bool:
-        return self._times.at(offset) is not None
+        return self._times.has(offset)
 
     def due_ns(self, offset: int) -> int | None:
         """Return when request `offset` is due; None for one that the plan does not have.

@@ -10,7 +10,7 @@ from nameplate.schedule.counter import MAXIMUM_INDEX
 from nameplate.schedule.gaps import UNIT, Even
 
 CHECKPOINT_EVERY: Final = 256
-"""A look-up draws at most one gap less than this, about half a millisecond; 10 million arrivals keep 40,000 sums."""
+"""A look-up draws at most one gap less than this, about a millisecond; 10 million arrivals keep 40,000 sums."""
 
 
 class Times:
@@ -26,12 +26,18 @@ class Times:
         self._end = MAXIMUM_INDEX if requests is None else requests
         if self._trace is not None:
             self._end = min(self._end, len(self._trace))
-        # What was asked for last, and where the walk through the gaps stands: an offset and the sum up to it.
+        # All arrivals up to this offset are known to come. Where only a number bounds them, that is all of them.
+        self._known = -1
+        if duration_ns is None and (self._trace is not None or self._profile.endless):
+            self._known = self._end - 1
+        # What was asked for last.
         self._asked = -1
         self._due: int | None = None
-        self._reached, self._sum = 0, -1
+        # Sums up to an offset: where the last look-up ended, and the farthest one. With both, a look back between two
+        # arrivals that are asked in order costs only itself.
+        self._last, self._last_sum = 0, 0
+        self._farthest, self._farthest_sum = 0, 0
         self._checkpoints: list[int] = []
-        self._counted = False
 
     def at(self, offset: int) -> int | None:
         """Return when an arrival is due, in ns; None if there is none."""
@@ -44,7 +50,12 @@ class Times:
             self._end = offset
             return None
         self._asked, self._due = offset, due
+        self._known = max(self._known, offset)
         return due
+
+    def has(self, offset: int) -> bool:
+        """Say whether an arrival comes; nothing is drawn for those before one that was asked for."""
+        return 0 <= offset < self._end and (offset <= self._known or self.at(offset) is not None)
 
     def _seek(self, offset: int) -> int | None:
         """Go to an offset from the nearest known sum before it."""
@@ -53,11 +64,12 @@ class Times:
         gap, key, checkpoints = self._gaps.gap, self._key, self._checkpoints
         if not checkpoints:
             checkpoints.append(self._gaps.first(key))
-            self._sum = checkpoints[0]
         block = min(offset // CHECKPOINT_EVERY, len(checkpoints) - 1)
         at, total = block * CHECKPOINT_EVERY, checkpoints[block]
-        if at < self._reached <= offset:
-            at, total = self._reached, self._sum
+        if at < self._last <= offset:
+            at, total = self._last, self._last_sum
+        if at < self._farthest <= offset:
+            at, total = self._farthest, self._farthest_sum
         while at < offset:
             at += 1
             total += gap(key, at)
@@ -66,7 +78,9 @@ class Times:
                 # An offset far behind the end is not walked to.
                 if self._past(total):
                     break
-        self._reached, self._sum = at, total
+        self._last, self._last_sum = at, total
+        if at > self._farthest:
+            self._farthest, self._farthest_sum = at, total
         return self._profile.time_ns(total)
 
     def _past(self, total: int) -> bool:
@@ -76,24 +90,14 @@ class Times:
     @property
     def count(self) -> int:
         """Count all arrivals."""
-        if not self._counted:
-            self._count()
-            self._counted = True
-        return self._end
-
-    def _count(self) -> None:
-        """Find the first offset that does not come, which becomes the end."""
-        if self._duration_ns is None and (self._trace is not None or self._profile.endless):
-            return
         # Double until an offset is past the end, then halve. The sums of the walk are kept, so that this costs one
-        # walk and a few look-ups. Times do not fall, so what was found past stays past.
-        known, ahead = -1, 0
+        # walk and a few look-ups, once. Times do not fall, so what was found past stays past.
+        ahead = self._known + 1
         while ahead < self._end and self.at(ahead) is not None:
-            known, ahead = ahead, 2 * ahead + 1
-        while self._end - known > 1:
-            middle = (known + self._end) // 2
-            if self.at(middle) is not None:
-                known = middle
+            ahead = 2 * ahead + 1
+        while self._end - self._known > 1:
+            self.at((self._known + self._end) // 2)
+        return self._end
 
     def walk(self, first: int, step: int) -> Iterator[tuple[int, int]]:
         """Yield (offset, due in ns) of every `step`th arrival from the `first` on, apart from all look-ups."""

@@ -281,6 +281,26 @@ def test_sums_of_gaps_do_not_drift() -> None:
     assert loop.due_ns(requests - 1) == exact * S // (1000 << 52)
 
 
+def test_each_gap_is_drawn_once_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked in order a gap is drawn once; whether an earlier request exists costs nothing, when it was due little."""
+    drawn: list[int] = []
+    gap = Exponential.gap
+
+    def counted(self: Exponential, key: int, index: int) -> int:
+        drawn.append(index)
+        return gap(self, key, index)
+
+    monkeypatch.setattr(Exponential, "gap", counted)
+    loop = OpenLoop(process=Poisson(1000.0), seed=6, duration_ns=10 * S)
+    first = [loop.due_ns(offset) for offset in range(3000)]
+    assert all(loop.has(offset) for offset in range(3000)) and len(drawn) == 3000
+    assert loop.due_ns(3000) is not None and loop.due_ns(1023) == first[1023]
+    assert len(drawn) == 3001 + 255
+    assert loop.due_ns(3001) is not None and len(drawn) == 3002 + 255
+    assert [loop.due_ns(offset) for offset in range(3000)] == first and len(drawn) < 6300
+    assert loop.prompts > 9000 and len(drawn) < 6300 + 10_500 + 14 * 255
+
+
 @pytest.mark.parametrize(
     "bad",
     [
