@@ -141,7 +141,7 @@ def level_shifts(
     material_relative: float = 0.05,
     material_absolute: float = 0.0,
 ) -> LevelShifts:
-    """Find several shifts: split at the most significant place, then each part again, then test each one anew.
+    """Find several shifts: split as if values were independent, then drop what their dependence explains.
 
     A shift stays if, between its neighbours, it is significant, explains the ranks better than a straight line, and
     is material; and all together must explain the whole series better than one line does. ValueError as for one.
@@ -169,8 +169,8 @@ def _prepare(values: Sequence[Number]) -> tuple[list[float], int]:
     return thinned(values, MOST_POINTS)
 
 
-def _pettitt(points: Sequence[float]) -> _Test:
-    """Return the best place for a shift with its test."""
+def _pettitt(points: Sequence[float], phi: float | None = None) -> _Test:
+    """Return the best place for a shift with its test; without `phi` the dependence is that around the two levels."""
     n = len(points)
     ranked = ranks(points)
     middle = (n + 1) / 2
@@ -185,7 +185,8 @@ def _pettitt(points: Sequence[float]) -> _Test:
     statistic = 2 * best
     levels = [0, place, n]
     residuals = _residuals(ranked, levels)
-    phi = lag_one(residuals, fitted=2)
+    if phi is None:
+        phi = lag_one(residuals, fitted=2)
     factor = mean_factor(n, phi)
     # 2 exp(-6 K^2/(n^3 + n^2)); ties make the ranks' power smaller than n(n^2-1)/12.
     exponent = 6 * statistic**2 / (n**3 + n**2) * (n * (n * n - 1) / 12) / power / factor
@@ -233,7 +234,8 @@ def _split(points: Sequence[float], start: int, end: int, alpha: float) -> list[
         low, high = left.pop()
         if high - low < 2 * SHORTEST_LEVEL:
             continue
-        test = _pettitt(points[low:high])
+        # As if independent: too many places here, but the levels between them then show the dependence.
+        test = _pettitt(points[low:high], phi=0.0)
         if test.p_value < alpha:
             found.append(low + test.place)
             left += [(low, low + test.place), (low + test.place, high)]
@@ -247,24 +249,30 @@ def _refine(points: Sequence[float], places: Sequence[int]) -> list[int]:
         low = refined[i - 1] if i else 0
         high = refined[i + 1] if i + 1 < len(refined) else len(points)
         if high - low >= 2 * SHORTEST_LEVEL:
-            refined[i] = low + _pettitt(points[low:high]).place
+            refined[i] = low + _pettitt(points[low:high], phi=0.0).place
     return refined
 
 
 def _prune(
     points: Sequence[float], places: list[int], alpha: float, relative: float, absolute: float, run: int
 ) -> list[Shift]:
-    """Drop the weakest shift that does not hold between its neighbours, until all hold."""
+    """Drop the weakest shift that does not hold between its neighbours, until all hold.
+
+    The dependence is estimated anew around the levels that are left: noise that was cut into levels shows its own as
+    they go, while true levels leave none behind.
+    """
     places = list(places)
+    ranked = ranks(points)
     while places:
         bounds = [0, *places, len(points)]
+        phi = lag_one(_residuals(ranked, bounds), fitted=len(bounds) - 1)
         shifts, worst, excess = [], -1, 0.0
         for i, place in enumerate(places):
             low, high = bounds[i], bounds[i + 2]
             if high - low < 2 * SHORTEST_LEVEL:
                 weak, p_value = 1.0, 1.0
             else:
-                test = _pettitt(points[low:high])
+                test = _pettitt(points[low:high], phi)
                 p_value = test.p_value
                 weak = max(p_value / alpha if p_value >= alpha else 0.0, test.needed - test.advantage)
             shift = _shift(points, low, place, high, run, p_value)

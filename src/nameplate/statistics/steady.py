@@ -74,8 +74,8 @@ class Thirds(Struct, frozen=True, kw_only=True):
     """Hold whether three equal parts of a series come from one distribution, and how far they are apart.
 
     `sizes` are the thirds' percentiles (`percent`), `spread` the largest less the smallest, `relative_spread` that
-    over the smallest (null where it is not above zero). `statistic` is H over `factor`, chi-square with two degrees
-    of freedom if nothing drifts.
+    over the smallest (null where it is not above zero). `statistic` is H over `factor`, judged as 2 F with two and
+    n/factor - 3 degrees of freedom, since the dependence was itself estimated.
     """
 
     method: str = THIRDS
@@ -144,11 +144,16 @@ def drift_between_thirds(
         sizes=(sizes[0], sizes[1], sizes[2]),
         statistic=statistic,
         factor=factor,
-        # The upper tail of chi-square with two degrees of freedom.
-        p_value=math.exp(-statistic / 2),
+        p_value=_p_value(statistic, n / factor),
         alpha=alpha,
         spread=spread,
         relative_spread=spread / smallest if smallest > 0 else None,
         material_relative=material_relative,
         material_absolute=material_absolute,
     )
+
+
+def _p_value(statistic: float, effective: float) -> float:
+    """Return P(2 F >= statistic), F with 2 and effective - 3 degrees of freedom; exp(-statistic/2) in the limit."""
+    degrees = max(1.0, effective - 3)
+    return math.exp(-degrees / 2 * math.log1p(statistic / degrees))

@@ -226,12 +226,13 @@ def _kolmogorov_series(x: float) -> float:
 def _one_sided(distance: float, n: int) -> float:
     """Return P(D+ >= distance) by the finite sum of Birnbaum & Tingey."""
     total = 0.0
+    ways = math.lgamma(n + 1)
     for j in range(math.floor(n * (1 - distance)) + 1):
         place = distance + j / n
         left = 1 - place
         if left <= 0:
             break
-        chosen = math.lgamma(n + 1) - math.lgamma(j + 1) - math.lgamma(n - j + 1)
+        chosen = ways - math.lgamma(j + 1) - math.lgamma(n - j + 1)
         total += math.exp(chosen + (n - j) * math.log(left) + (j - 1) * math.log(place))
     return distance * total
 

@@ -43,7 +43,7 @@ def test_a_warm_up_ends_where_the_transient_has_died() -> None:
         warm_up_end([draws.gauss(10, 1) + 20 * math.exp(-i / 15) for i in range(400)]).values
         for _ in range(40)
     ]
-    assert all(30 <= end for end in ends)
+    assert all(end >= 30 for end in ends)
     assert sorted(ends)[35] <= 120
 
 
@@ -82,19 +82,19 @@ def test_a_constant_series_is_steady_at_once() -> None:
 
 
 def test_the_thirds_are_compared_as_kruskal_and_wallis_do() -> None:
-    """Statistic and p-value, without correction, are SciPy's, ties included."""
+    """Without correction the statistic is SciPy's, ties included, and the p-value that of its F distribution."""
     stats: Any = pytest.importorskip("scipy.stats", reason="SciPy is not installed")
     draws = random.Random(4)
     values = [draws.randint(0, 12) for _ in range(50)]
     found = drift_between_thirds(values)
-    statistic, p_value = stats.kruskal(values[:16], values[16:34], values[34:])
+    statistic = stats.kruskal(values[:16], values[16:34], values[34:]).statistic
     assert found.statistic * found.factor == pytest.approx(statistic)
-    assert math.exp(-found.statistic * found.factor / 2) == pytest.approx(p_value)
+    assert found.p_value == pytest.approx(stats.f.sf(found.statistic / 2, 2, 50 / found.factor - 3))
 
 
-@pytest.mark.parametrize(("phi", "most"), [(0.0, 0.09), (0.5, 0.1), (0.9, 0.2)])
+@pytest.mark.parametrize(("phi", "most"), [(0.0, 0.09), (0.5, 0.1), (0.9, 0.12)])
 def test_the_false_alarm_rate_of_thirds_is_as_stated(phi: float, most: float) -> None:
-    """Of nominally 5% in 150 requests: kept at phi 0 and 0.5, and up to three times it at 0.9."""
+    """Of nominally 5% in 150 requests: kept at phi 0 and 0.5, and up to twice it at 0.9."""
     draws = random.Random(f"thirds {phi}")
     alarms = sum(drift_between_thirds(first_order(150, phi, draws)).significant for _ in range(300))
     assert alarms / 300 <= most

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nameplate.statistics.tests.noise import first_order, queue_lengths
 from nameplate.statistics.trend import MOST_POINTS, Alternative, no_upward_trend, score_and_variance, trend
 
-TRIALS = 150
+TRIALS = 100
 
 
 def alarm_rate(phi: float, n: int, rise: float = 0.0, alternative: Alternative = "two-sided") -> float:
@@ -91,10 +91,10 @@ def test_the_false_alarm_rate_is_near_the_stated_one(phi: float, most: float) ->
 def test_what_the_correction_is_for() -> None:
     """At phi = 0.9 the classical test is wrong more often than right, and Hamed & Rao's alone a third of the time."""
     draws = random.Random(11)
-    series = [first_order(96, 0.9, draws) for _ in range(80)]
-    assert sum(trend(values, correction="none").significant for values in series) >= 40
-    assert sum(trend(values, correction="hamed-rao").significant for values in series) >= 16
-    assert sum(trend(values).significant for values in series) <= 12
+    series = [first_order(96, 0.9, draws) for _ in range(50)]
+    assert sum(trend(values, correction="none").significant for values in series) >= 25
+    assert sum(trend(values, correction="hamed-rao").significant for values in series) >= 10
+    assert sum(trend(values).significant for values in series) <= 8
 
 
 @pytest.mark.parametrize(("phi", "least"), [(0.0, 0.97), (0.5, 0.8)])
