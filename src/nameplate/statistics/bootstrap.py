@@ -13,8 +13,9 @@ from nameplate.statistics.dependence import autocorrelations
 from nameplate.statistics.draws import Draws
 from nameplate.statistics.percentile import Number, percentile
 from nameplate.statistics.ranks import finite
+from nameplate.statistics.tails import normal_cdf, student_quantile
 
-METHOD = "stationary bootstrap (Politis & Romano 1994), percentile interval"
+METHOD = "stationary bootstrap (Politis & Romano 1994), percentile interval expanded for few blocks (Hesterberg 2015)"
 BLOCK_RULE = "Politis & White 2004, corrected by Patton, Politis & White 2009"
 RESAMPLES = 999
 # A resample costs n steps: longer series are refused rather than silently thinned.
@@ -98,8 +99,9 @@ def bootstrap(
 ) -> Interval:
     """Return a statistic of values in time order with its confidence interval; `statistic` is "mean" or a percentage.
 
-    The interval is that of the resamples' own percentiles, and the same for the same seed. ValueError for fewer than
-    two values, values that are not finite, or more than MOST_VALUES of them.
+    The interval is that of the resamples' own percentiles, further out the fewer blocks the sample holds (Hesterberg
+    2015, The American Statistician 69, with blocks for values), and the same for the same seed. ValueError for fewer
+    than two values, values that are not finite, or more than MOST_VALUES of them.
     """
     n = len(values)
     if n < 2:
@@ -120,7 +122,7 @@ def bootstrap(
         found = _percentiles(values, statistic, mean_length, resamples, draws)
         name = f"p{statistic:g}"
     found.sort()
-    tail = 50 * (1 - confidence)
+    tail = 100 * _tail((1 - confidence) / 2, n / mean_length)
     return Interval(
         block_rule=BLOCK_RULE if length is None else "given",
         statistic=name,
@@ -133,6 +135,14 @@ def bootstrap(
         resamples=resamples,
         seed=seed,
     )
+
+
+def _tail(tail: float, blocks: float) -> float:
+    """Return the share to leave out on each side: that of the normal beyond Student's quantile, expanded."""
+    if blocks <= 1:
+        return 0.0
+    degrees = max(1.0, blocks - 1)
+    return normal_cdf(student_quantile(tail, degrees) * math.sqrt(blocks / (blocks - 1)))
 
 
 def _blocks(n: int, mean_length: float, draws: Draws) -> list[tuple[int, int]]:

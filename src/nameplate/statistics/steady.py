@@ -1,4 +1,9 @@
-"""Where a warm-up ends, and whether what follows stays the same from third to third."""
+"""Where a warm-up ends, and whether what follows stays the same from third to third.
+
+Measured false alarms of the thirds, nominally 5%, n = 48 / 96 (400 series each): phi 0: 0.02 / 0.04, phi 0.5:
+0.06 / 0.04, phi 0.9: 0.10 / 0.09. MSER-5 is no test: it makes the mean's error small. On a series without warm-up it
+leaves out a little, with slow swings (phi 0.9) often more, and it does not see a warm-up longer than its bound.
+"""
 
 from __future__ import annotations
 

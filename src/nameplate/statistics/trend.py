@@ -1,4 +1,20 @@
-"""Whether a series rises or falls, by how much, and how sure that is when neighbours depend on each other."""
+"""Whether a series rises or falls, by how much, and how sure that is when neighbours depend on each other.
+
+What is guaranteed: nominal error rates for independent values, and about nominal ones for first-order dependence.
+Measured false alarms of nominally 5%, two-sided, n = 48 / 96 (400 series each), phi = 0, 0.5, 0.9:
+
+    none           0.07 / 0.06    0.25 / 0.24    0.62 / 0.64
+    hamed-rao      0.10 / 0.09    0.19 / 0.18    0.41 / 0.33
+    conservative   0.05 / 0.04    0.05 / 0.04    0.07 / 0.07
+
+The price: a rise of two standard deviations over 96 points is found in 100%, 93% and 38% of series. What is not
+guaranteed: dependence that a first-order process does not describe (a daily period, long memory), where a trend and
+a slow swing cannot be told apart by any test of one span.
+
+Queues with Poisson arrivals and exponential service, 150 samples 20 service times apart (200 queues each), called
+rising by ten or more requests: at load 0.8 never, 0.9 in 0.5%, 0.95 in 3%, 1.0 in 13%, 1.05 in 56%, 1.1 in 98%; called
+bounded: at 0.8 always, 0.9 in 68%, 0.95 in 21%, 1.0 in 7%, 1.05 in 2%, 1.1 never; otherwise undecided.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +43,8 @@ MOST_POINTS = 1_500
 SUPPORTED_FROM = 10
 # Enough increments for a steady estimate of their spread, and each long enough to have forgotten the one before.
 _INCREMENTS = 20
+# Stands for a certain rise: an infinite number has no place in JSON.
+_CERTAIN = 1e9
 # Hamed & Rao count only autocorrelations that are significant at 5%.
 _SIGNIFICANT = 1.959963984540054
 
@@ -234,7 +252,7 @@ def _drift(points: Sequence[float]) -> tuple[float, int]:
     mean = math.fsum(steps) / increments
     power = math.fsum((value - mean) ** 2 for value in steps) / (increments - 1)
     if power == 0:
-        return (math.copysign(math.inf, mean) if mean else 0.0), increments
+        return (math.copysign(_CERTAIN, mean) if mean else 0.0), increments
     return mean / math.sqrt(power / increments), increments
 
 
