@@ -1,4 +1,13 @@
-"""Confidence intervals of a mean, median or percentile of dependent values: the stationary block bootstrap."""
+"""Confidence intervals of a mean, median or percentile of dependent values: the stationary block bootstrap.
+
+What is guaranteed: coverage in the limit of many blocks. Measured misses of nominally 5%, n = 60 / 100 (200 series
+each):
+
+    mean   phi 0: 0.09 / 0.08   phi 0.5: 0.16 / 0.18   phi 0.9: 0.35 / 0.27
+    p95    phi 0: 0.23 / 0.07   phi 0.5: 0.26 / 0.17   phi 0.9: 0.57 / 0.43
+
+So of short, dependent series the interval is too narrow, and `supported` false says where it is much so.
+"""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ Correction = Literal["none", "hamed-rao", "ar1", "conservative"]
 Conclusion = Literal["rising", "bounded", "undecided"]
 
 METHOD = "Mann-Kendall (Mann 1945, Kendall 1975) with Theil-Sen slope (Sen 1968)"
-# Theil-Sen looks at every pair: 1.1 million slopes, about a second. Longer series are thinned by medians of runs.
-MOST_POINTS = 1_500
+# Theil-Sen looks at every pair: half a million slopes, half a second. Longer series are thinned by medians of runs.
+MOST_POINTS = 1_000
 # The normal approximation of the score is good from ten points on (Kendall 1975).
 SUPPORTED_FROM = 10
 # Enough increments for a steady estimate of their spread, and each long enough to have forgotten the one before.

@@ -49,9 +49,9 @@ def test_draws_have_their_means() -> None:
 
 def test_without_dependence_it_is_the_textbook_interval() -> None:
     """For independent values the interval of the mean is about 1.96 standard errors on each side."""
-    values = first_order(400, 0.0, random.Random(2))
+    values = first_order(200, 0.0, random.Random(2))
     found = bootstrap(values, length=1)
-    error = statistics.stdev(values) / math.sqrt(400)
+    error = statistics.stdev(values) / math.sqrt(200)
     assert found.low == pytest.approx(found.estimate - 1.96 * error, abs=0.25 * error)
     assert found.high == pytest.approx(found.estimate + 1.96 * error, abs=0.25 * error)
     assert found.supported
