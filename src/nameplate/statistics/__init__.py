@@ -1,1 +1,1 @@
-"""Percentiles, binomial bounds and censoring: pure arithmetic that knows nothing of servers."""
+"""Percentiles, bounds, intervals, trends, shifts tests of arrivals: arithmetic that knows nothing of servers."""

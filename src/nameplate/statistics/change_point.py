@@ -1,14 +1,14 @@
 """Where a series jumps to another level: one shift or several, by ranks, told apart from a trend.
 
-Measured false alarms of nominally 5%, n = 48 / 96 (400 series each), one shift (several: the same within 1%):
+Measured false alarms of nominally 5%, n = 48 / 96, one shift (several, where they differ, in brackets):
 
-    first-order noise without shift   phi 0: 0.00 / 0.00   phi 0.5: 0.02 / 0.01   phi 0.9: 0.06 / 0.03
-    a straight rise, phi 0            of 1 deviation: 0.03 / 0.02   2: 0.07 / 0.04   3: 0.04 / 0.01   5 and more: 0.01
-    a straight rise, phi 0.5          of 1 deviation: 0.04 / 0.04   2: 0.07 / 0.09   3: 0.11 / 0.06   5: 0.02 / 0.01
+    first-order noise (1,500 series)  phi 0: 0.00 / 0.00   phi 0.5: 0.02 / 0.01   phi 0.9: 0.05 / 0.05 (0.07 / 0.06)
+    a straight rise, phi 0 (400)      of 1 deviation: 0.03 / 0.02   2: 0.07 / 0.04   3: 0.04 / 0.01   5 and more: 0.01
+    a straight rise, phi 0.5 (400)    of 1 deviation: 0.04 / 0.04   2: 0.07 / 0.09   3: 0.11 / 0.06   5: 0.02 / 0.01
 
 The significance alone (Pettitt's corrected p) fires on a trend as on a step; only the comparison with a line tells
-them apart, so ask `found`, not `significant`. Power for a step of two deviations in the middle: phi 0: 0.80 / 0.96,
-0.5: 0.46 / 0.69, 0.9: 0.15 / 0.26. Not told: a step on top of a trend of its own size, a ramp between two flat
+them apart, so ask `found`, not `significant`. Power for a step of two deviations in the middle: phi 0: 0.79 / 0.96,
+0.5: 0.52 / 0.73, 0.9: 0.14 / 0.26. Not told: a step on top of a trend of its own size, a ramp between two flat
 parts (taken for one step or more), and shifts within five points of an end.
 """
 
