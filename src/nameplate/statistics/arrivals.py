@@ -39,6 +39,8 @@ TOLERANCE_NS = 2_000_000
 _PER_BIN = 20
 _MOST_BINS = 200
 _FEWEST_BINS = 5
+# Gaps up to which the limit of their distance is searched rather than approached.
+_FEW = 20
 
 
 class ArrivalTest(Struct, frozen=True, kw_only=True):
@@ -361,8 +363,12 @@ def _distance(ordered: Sequence[float], shape: float) -> float:
 
 def _critical_distance(n: int, alpha: float) -> float:
     """Return the distance whose p-value is alpha."""
-    # The one-term tail 2 exp(-2 n D^2) brackets it closely; half and twice are on the safe side.
     near = math.sqrt(math.log(2 / alpha) / (2 * n))
+    if n > _FEW:
+        # The tail is nearly 2 exp(-2 n D^2): each step corrects the rest of its logarithm.
+        for _ in range(6):
+            near *= math.sqrt(math.log(2 / alpha) / math.log(2 / kolmogorov_tail(near, n)))
+        return near
     low, high = near / 2, min(1.0, near * 2)
     for _ in range(24):
         middle = (low + high) / 2

@@ -60,10 +60,16 @@ def student_quantile(p: float, degrees: float) -> float:
         raise ValueError(f"{p} is not a probability inside 0..1")
     if p < 0.5:
         return -student_quantile(1 - p, degrees)
-    high = 1.0
-    while student_tail(high, degrees) > 1 - p:
-        high *= 2
-    return _bisect(lambda t: student_tail(t, degrees) <= 1 - p, 0.0, high)
+    # Newton from the normal's quantile, which lies below: the tail is convex there, so the steps never overshoot.
+    t = max(0.0, normal_quantile(p))
+    scale = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2) - 0.5 * math.log(degrees * math.pi)
+    for _ in range(_STEPS):
+        density = math.exp(scale - (degrees + 1) / 2 * math.log1p(t * t / degrees))
+        step = (student_tail(t, degrees) - (1 - p)) / density
+        t += step
+        if step <= 1e-13 * t:
+            break
+    return t
 
 
 def _beta(x: float, a: float, b: float) -> float:
