@@ -58,7 +58,7 @@ def test_without_dependence_it_is_the_textbook_interval() -> None:
 
 
 def test_block_lengths_agree_with_a_reference() -> None:
-    """A strongly dependent series wants blocks of 37.0, as the package `arch` 8.0 says; constant and tiny ones want 1."""
+    """A dependent series wants blocks of 37.0, as the package `arch` 8.0 says; constant and tiny ones want 1."""
     draws = random.Random("10000.9")
     values, value = [], 0.0
     for _ in range(1_000):
