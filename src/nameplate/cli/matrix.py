@@ -22,6 +22,7 @@ from nameplate.contract.matrix import (
 from nameplate.contract.quantity import parse_duration_ns, parse_ratio, parse_tokens
 from nameplate.contract.shape import Shape
 
+LEAST_STABLE_NS = 10**9
 LONGEST, LIMIT = "longest", "limit"
 # An arrival long enough to stall decoding on any server, and short enough for nearly all of them.
 DEFAULT_ARRIVAL_TOKENS = 32 * KI
@@ -131,7 +132,7 @@ def read_wish(options: Options) -> Wish:
     matrix = Matrix(
         concurrencies=concurrencies,
         window_ns=window_ns,
-        stable_ns=_above_zero(options["stable"], "--stable"),
+        stable_ns=_stable(options["stable"]),
         output_tokens=_tokens(options["output"], "--output"),
         unique_percent=100 * parse_ratio(options["unique_context"]),
         ready_timeout_ns=None if timeout is None else _above_zero(timeout, "--ready-timeout"),
@@ -161,6 +162,17 @@ _OF_PROFILE = ("contexts", "prefill_contexts", "concurrency", "window", "prefill
 def _as_profiled(options: Options) -> bool:
     """Say whether nothing was given that the profile fixes."""
     return not any(options[name] for name in _OF_PROFILE) and options["output"] == "4096"
+
+
+def _stable(text: str) -> int:
+    ns = _above_zero(text, "--stable")
+    if ns < LEAST_STABLE_NS:
+        raise CallerError(
+            f"--stable {text} is too short to see anything in.",
+            why="Readiness rests on several readings of the server's gauges, a few a second.",
+            hint="Give at least 1s.",
+        )
+    return ns
 
 
 def _mixed(options: Options) -> MixedRule:

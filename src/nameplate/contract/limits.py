@@ -14,6 +14,7 @@ class ServerLimits(Struct, frozen=True, kw_only=True):
     running: int | None = None
     kv_tokens: int | None = None
     block_tokens: int | None = None
+    prefix_caching: bool | None = None
 
     @classmethod
     def of(cls, identity: Identity) -> ServerLimits:
@@ -24,4 +25,5 @@ class ServerLimits(Struct, frozen=True, kw_only=True):
             running=running if running is not None else identity.integer("running_limit_requested"),
             kv_tokens=identity.integer("kv_tokens"),
             block_tokens=identity.integer("block_size_tokens"),
+            prefix_caching=caching if isinstance(caching := identity.value("prefix_caching"), bool) else None,
         )

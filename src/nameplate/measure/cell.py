@@ -14,7 +14,7 @@ from nameplate.measure.correctness import range_of
 from nameplate.measure.held import Held
 from nameplate.measure.kv_claim import KvClaim, claim_of
 from nameplate.measure.parts import gaps_of, parts_of, silent_streams
-from nameplate.measure.ramp_cache import ramp_cache
+from nameplate.measure.ramp_cache import RampCache, ramp_cache
 from nameplate.measure.readiness import Restarts, below, told
 from nameplate.measure.server_side import Gauge, delta, gauge_of
 from nameplate.measure.trial_evidence import TrialEvidence
@@ -80,13 +80,16 @@ class Cell(Struct, frozen=True, kw_only=True):
 
     `itl`, `chunk_gaps` and `per_user` are of what arrived within the window: ITL is (last - first event) / tokens after
     the first event of each request's part in it, and a silence at an edge of the window that is longer than every gap
-    of the part belongs to the part. A stream of which nothing arrived in it stands in `itl` at its worst
-    and in `per_user` as 0. A gap belongs to the window in which it ends; a silence that outlasts the window and every
-    gap of its request in it stands in `chunk_gaps` at its worst. `ttft`, `second_output` are of the ramp, the first
-    request of each stream, and `warmth` says whether their prompts were cached. `completed` counts requests that ended
-    well within the window, `e2e_per_user` is output tokens / E2E of each. Gauges are over the server's samples in the
-    window. `restarts` counts streams that started again within it, `prefill_inside` that some of those were not cached,
-    null where that is not known. `estimated_by` says what estimated tokens rest on.
+    of the part belongs to the part. A stream of which nothing arrived in it stands in `itl` at its worst and in
+    `per_user` as 0. A gap belongs to the window in which it ends; a silence that outlasts the window and every gap of
+    its request in it stands in `chunk_gaps` at its worst.
+
+    `ttft`, `second_output` are of the ramp, the first request of each stream; `warmth` says whether their prompts were
+    cached, `cached_mean` is the mean by the server's counter. `completed` counts requests that ended well within the
+    window, `e2e_per_user` is output tokens / E2E of each. Gauges are over the server's samples in the window.
+    `restarts` counts streams that started again within it, `starting_share` is the share of the streams' time between
+    such a send and its first output, `prefill_inside` says that some of those were not cached, null where that is not
+    known. `estimated_by` says what estimated tokens rest on.
     """
 
     streams: int
@@ -105,6 +108,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     warmth: Warmth = "unknown"
     prompt_tokens: PromptRange | None = None
     cached_tokens: PromptRange | None = None
+    cached_mean: float | None = None
     completed: int = 0
     e2e_per_user: Distribution
     output_tokens: int = 0
@@ -122,6 +126,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     speculation: Speculation | None = None
     kv: KvClaim | None = None
     restarts: int = 0
+    starting_share: float | None = None
     prefill_inside: bool | None = False
     judged_streams: int = 0
     looped_streams: int = 0
@@ -147,6 +152,7 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
     events = sum(part.events for part in parts)
     silent = silent_streams(streams, measured, parts) if window else 0
     judged, looped = _loops(measured)
+    ramp = ramp_cache(evidence)
     return Cell(
         streams=streams,
         window=window,
@@ -161,9 +167,10 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
         tokens_per_chunk=tokens.tokens / events if tokens and events and not tokens.estimated else None,
         ttft=_since_sent(opening, "first_output_ns"),
         second_output=_since_sent(opening, "second_output_ns"),
-        warmth=_warmth(evidence, opening),
+        warmth=_warmth(evidence, opening, ramp),
         prompt_tokens=range_of(row.prompt_tokens for row in opening),
         cached_tokens=range_of(row.cached_tokens for row in opening),
+        cached_mean=ramp.mean if ramp is not None else None,
         completed=len(ended),
         e2e_per_user=summarise(
             (row.output_tokens * 1e9 / row.e2e_ns for row in ended if row.output_tokens and row.e2e_ns), "1/s"
@@ -183,6 +190,7 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
         speculation=_speculation(readable),
         kv=claim_of(evidence, counted, timelines, window, readable),
         restarts=len(again),
+        starting_share=_starting_share(measured, window, streams, evidence.ended_ns),
         prefill_inside=_prefill_inside(evidence, again),
         judged_streams=judged,
         looped_streams=looped,
@@ -230,11 +238,10 @@ def warmth_of(rows: Sequence[RequestRow]) -> Warmth:
     return _warmth_of_shares(known)
 
 
-def _warmth(evidence: TrialEvidence, opening: Sequence[RequestRow]) -> Warmth:
+def _warmth(evidence: TrialEvidence, opening: Sequence[RequestRow], ramp: RampCache | None) -> Warmth:
     """Say it by usage, else by the server's counter over the ramp; requests that were cut never came to their usage."""
     by_usage = warmth_of(opening)
-    ramp = ramp_cache(evidence) if by_usage == "unknown" else None
-    if ramp is None:
+    if by_usage != "unknown" or ramp is None:
         return by_usage
     prompts = [row.prompt_tokens for row in opening if row.prompt_tokens is not None]
     mean = sum(prompts) / len(prompts) if prompts else evidence.plan.shape.input_tokens
@@ -339,6 +346,21 @@ def _speculation(samples: Sequence[ServerSample]) -> Speculation | None:
     if drafted is None or accepted is None:
         return None
     return Speculation(delta(first, last, "spec_drafts_total"), drafted, accepted)
+
+
+def _starting_share(
+    rows: Sequence[RequestRow], window: Window | None, streams: int, until_ns: int
+) -> float | None:
+    """Return the share of the streams' time in the window between a later request's send and its first output."""
+    if window is None:
+        return None
+    total = 0
+    for row in rows:
+        if row.phase == "steady" and row.sent_ns is not None:
+            ends = (row.first_output_ns, row.end_ns, until_ns)
+            end = next(moment for moment in ends if moment is not None)
+            total += max(0, min(end, window.end_ns) - max(row.sent_ns, window.begin_ns))
+    return total / (streams * window.length_ns)
 
 
 def _prefill_inside(evidence: TrialEvidence, again: Sequence[RequestRow]) -> bool | None:

@@ -11,13 +11,11 @@ from nameplate.measure.held import Held
 from nameplate.measure.prefill import Prefill
 from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.verdict.cell import CellFacts
-from nameplate.verdict.gate import Gate, GateResult
+from nameplate.verdict.gate import TOO_LONG, Gate, GateResult
 from nameplate.verdict.tolerances import prompt_length
 from nameplate.wire.outcome import Outcome
 
 _CUT = (Outcome.cancelled, Outcome.unfinished)
-# 400, 413 and 422 are what servers answer to a prompt that is too long; fields were accepted by the probe.
-_REFUSING = (400, 413, 422)
 # What the server held may differ by this share from the claim before a note says so: blocks, and tokens in flight.
 KV_TOLERANCE = 0.15
 COUNTER_TOLERANCE = 0.02
@@ -69,6 +67,7 @@ def cell_facts(
         most_running=round(cell.running.max) if cell.running else None,
         mean_running=cell.running.mean if cell.running else None,
         mean_waiting=cell.waiting.mean if cell.waiting else None,
+        starting_share=cell.starting_share,
         in_flight_below=share,
         judged_streams=cell.judged_streams,
         looped_streams=cell.looped_streams,
@@ -82,7 +81,7 @@ def cell_facts(
 
 def counted_facts(evidence: TrialEvidence, gates: Sequence[GateResult], prefill: Prefill | None) -> CellFacts:
     """Collect the facts of a counted load: prefill samples, a burst, or a number of requests."""
-    plan = evidence.plan
+    plan, matrix = evidence.plan, evidence.contract.speed
     ok, failed = sum(row.outcome == Outcome.ok for row in evidence.measured), _failed(evidence.rows)
     samples = prefill.n if prefill is not None else ok
     return CellFacts(
@@ -96,6 +95,8 @@ def counted_facts(evidence: TrialEvidence, gates: Sequence[GateResult], prefill:
         ready=True,
         client_late=_broken(gates, Gate.client_lateness),
         other_traffic=_broken(gates, Gate.no_other_traffic),
+        looped_streams=sum(row.loop is not None for row in evidence.measured if row.outcome == Outcome.ok),
+        loop_limit=matrix.loop_limit if matrix is not None else 1.0,
         tokens=float(samples),
         counted_requests=samples,
     )
@@ -106,7 +107,7 @@ def refused_length(rows: Sequence[RequestRow], plan: TrialPlan) -> str:
     cut = []
     for row in rows:
         asked, counted = _asked(row, plan), row.prompt_tokens
-        if row.outcome == Outcome.http_error and row.http_status in _REFUSING:
+        if row.outcome == Outcome.http_error and row.http_status in TOO_LONG:
             words = row.error or f"HTTP {row.http_status}"
             return f"the server refused a prompt of {asked:,} tokens: {words}"
         short = row.phase != "warmup" and counted is not None and counted < asked
@@ -121,8 +122,8 @@ def _asked(row: RequestRow, plan: TrialPlan) -> int:
     return plan.shape.input_tokens
 
 
-def cell_notes(cell: Cell, gates: Sequence[GateResult]) -> tuple[str, ...]:
-    """Say what else a reader of a cell must know."""
+def cell_notes(cell: Cell, gates: Sequence[GateResult], *, looped: bool = False) -> tuple[str, ...]:
+    """Say what else a reader of a cell must know; that it `looped` stands in its reason."""
     notes = []
     if cell.tokens is not None and cell.tokens.estimated:
         notes.append(_ESTIMATED[cell.estimated_by or "answers"])
@@ -144,7 +145,7 @@ def cell_notes(cell: Cell, gates: Sequence[GateResult]) -> tuple[str, ...]:
         notes.append("prefill inside: streams that started again within the window were not cached")
     if cell.preemptions:
         notes.append(f"{cell.preemptions} preemptions within the window")
-    if cell.looped_streams:
+    if cell.looped_streams and not looped:
         notes.append(f"{cell.looped_streams} of {cell.streams} streams looped")
     notes += _contradictions(cell)
     return (*notes, *gate_notes(gates))

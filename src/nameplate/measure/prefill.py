@@ -17,11 +17,12 @@ _CUT = (Outcome.cancelled, Outcome.unfinished)
 
 
 class PrefillSample(Struct, frozen=True):
-    """Hold one cold request: its counted tokens and its TTFT."""
+    """Hold one cold request: its tokens and its TTFT; `nominal` tokens are those asked for, where none are counted."""
 
     prompt_tokens: int
     cached_tokens: int | None
     ttft_ns: int
+    nominal: bool = False
 
     @property
     def rate(self) -> float:
@@ -55,7 +56,7 @@ class Prefill(Struct, frozen=True, kw_only=True):
 
 def measure_prefill(evidence: TrialEvidence, server: ServerSide) -> Prefill:
     """Measure the prefill of a trial at concurrency one; requests that failed or were cut are no samples."""
-    samples = samples_of(evidence.measured)
+    samples = samples_of(evidence.measured, evidence.plan.shape.input_tokens)
     if not samples:
         return Prefill(samples=(), n=0)
     rates = [sample.rate for sample in samples]
@@ -80,12 +81,17 @@ def measure_prefill(evidence: TrialEvidence, server: ServerSide) -> Prefill:
     )
 
 
-def samples_of(rows: Iterable[RequestRow]) -> tuple[PrefillSample, ...]:
-    """Return the samples that rows give."""
+def samples_of(rows: Iterable[RequestRow], asked_tokens: int) -> tuple[PrefillSample, ...]:
+    """Return the samples that rows give; `asked_tokens` stands for what a server does not count."""
     return tuple(
-        PrefillSample(row.prompt_tokens, row.cached_tokens, row.ttft_ns)
+        PrefillSample(
+            asked_tokens if row.prompt_tokens is None else row.prompt_tokens,
+            row.cached_tokens,
+            row.ttft_ns,
+            row.prompt_tokens is None,
+        )
         for row in rows
-        if row.measured and row.outcome == Outcome.ok and row.prompt_tokens is not None and row.ttft_ns
+        if row.measured and row.outcome == Outcome.ok and row.ttft_ns
     )
 
 

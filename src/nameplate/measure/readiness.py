@@ -124,13 +124,20 @@ class Look(Struct, frozen=True, kw_only=True):
     waiting: int | None = None
     kv_usage: float | None = None
     server_tells: bool = False
+    recent_samples: int | None = None
 
     def __str__(self) -> str:
         said = f"{self.produced} of {self.streams} streams had produced output"
         if not self.server_tells:
             return f"{said}; the server does not tell what it runs"
         said += f"; the server ran {_known(self.running)} and kept {_known(self.waiting)} waiting"
-        return said if self.kv_usage is None else f"{said}, its KV pool {self.kv_usage:.0%} full"
+        if self.kv_usage is not None:
+            said += f", its KV pool {self.kv_usage:.0%} full"
+        if self.recent_samples is not None and self.recent_samples < LEAST_SAMPLES:
+            said += (
+                f" when it last told; {self.recent_samples} of its samples could be read in the stable time"
+            )
+        return said
 
 
 class Gate(Struct, frozen=True):
@@ -139,7 +146,7 @@ class Gate(Struct, frozen=True):
     streams: int
     stable_ns: int
 
-    def look(self, first_outputs_ns: Sequence[int], samples: Sequence[ServerSample]) -> Look:
+    def look(self, now_ns: int, first_outputs_ns: Sequence[int], samples: Sequence[ServerSample]) -> Look:
         """Return what there is to see; `first_outputs_ns` holds one moment for each stream that has produced."""
         tell = told(samples)
         last = tell[-1] if tell else None
@@ -150,6 +157,7 @@ class Gate(Struct, frozen=True):
             waiting=last.waiting if last else None,
             kv_usage=last.kv_usage_mean if last else None,
             server_tells=last is not None,
+            recent_samples=len(self._recent(now_ns, samples)),
         )
 
     def ready(

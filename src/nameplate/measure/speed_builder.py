@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from nameplate.contract.contract import Contract
-from nameplate.contract.identity import Identity
+from nameplate.contract.identity import Identity, compare
 from nameplate.contract.limits import ServerLimits
 from nameplate.contract.matrix import CellPlan, Matrix, label, planned_cells
 from nameplate.hosts.description import HostDescription
@@ -49,10 +49,13 @@ def build_speed(
     alone = {
         result.plan.shape.input_tokens: result.speed.prefill
         for result in results
-        if result.plan.role == "prefill" and result.speed is not None and result.speed.prefill is not None
+        if result.plan.role == "prefill"
+        and result.speed is not None
+        and result.speed.verdict.valid
+        and result.speed.prefill is not None
     }
     rows = tuple(
-        _row(matrix, limits, cell, attempts.get(cell.name, ()), unrun.get(cell, NOT_RUN), alone)
+        _row(matrix, about.identity, cell, attempts.get(cell.name, ()), unrun.get(cell, NOT_RUN), alone)
         for cell in planned_cells(matrix)
     )
     return SpeedResult(
@@ -75,9 +78,17 @@ def build_speed(
 
 
 def exit_code_of(rows: Iterable[CellRow]) -> int:
-    """Return the exit code of a study that came to its end: 0, or 4 where cells ran and every one of them is void."""
-    ran = [row for row in rows if row.trials]
-    return 0 if not ran or any(row.values is not None for row in ran) else 4
+    """Return the exit code of a study that came to its end.
+
+    0 where any cell has a rate or none can be run on this server, 4 where cells ran and every one of them is void,
+    3 where the time budget left no room for any.
+    """
+    rows = tuple(rows)
+    if any(row.values is not None for row in rows):
+        return 0
+    if any(row.trials for row in rows):
+        return 4
+    return 3 if any(row.status is CellStatus.skipped for row in rows) else 0
 
 
 def _attempts(results: Iterable[TrialResult]) -> dict[str, tuple[TrialResult, ...]]:
@@ -87,9 +98,33 @@ def _attempts(results: Iterable[TrialResult]) -> dict[str, tuple[TrialResult, ..
     return found
 
 
+def still_looped(earlier: Sequence[TrialResult], result: TrialResult) -> bool:
+    """Say that a valid attempt cannot clear its cell of looping: an earlier one looped, and its own texts are short."""
+    if result.speed is None or not result.speed.verdict.valid or result.speed.cell is None:
+        return False
+    looped = [e for e in earlier if e.speed is not None and e.speed.verdict.status is CellStatus.looped]
+    return bool(looped) and not result.speed.cell.judged_streams
+
+
+def _judged(identity: Identity, earlier: Sequence[TrialResult], result: TrialResult) -> CellVerdict | None:
+    """Return a trial's verdict; void where it met another server, or cannot clear its cell of looping."""
+    if result.speed is None:
+        return None
+    changed = [str(c) for c in compare(identity, result.identity_before) if c.kind == "changed"]
+    if still_looped(earlier, result):
+        return CellVerdict(
+            CellStatus.looped, "the streams looped, and the texts of the second try are too short to tell"
+        )
+    if changed and result.speed.verdict.valid:
+        return CellVerdict(
+            CellStatus.server_error, f"measured on another server than the matrix is of: {'; '.join(changed)}"
+        )
+    return result.speed.verdict
+
+
 def _row(
     matrix: Matrix,
-    limits: ServerLimits,
+    identity: Identity,
     cell: CellPlan,
     attempts: Sequence[TrialResult],
     unrun: CellVerdict,
@@ -97,7 +132,8 @@ def _row(
 ) -> CellRow:
     last = attempts[-1] if attempts else None
     speed = last.speed if last is not None else None
-    verdict = speed.verdict if speed is not None else unrun
+    verdict = (_judged(identity, attempts[:-1], last) if last is not None else None) or unrun
+    limits = ServerLimits.of(identity)
     values = _values(cell, last, alone.get(cell.context_tokens)) if last is not None else None
     held = speed.cell if speed is not None else None
     notes = verdict.notes
@@ -121,6 +157,7 @@ def _row(
         notes=notes,
         prompt_tokens=last.measurement.correctness.prompt_tokens if last is not None else None,
         cached_tokens=held.cached_tokens if held else last.facts.cached if last is not None else None,
+        cached_mean=held.cached_mean if held is not None else None,
         ready_s=held.ready_ns / 1e9 if held is not None and held.ready_ns is not None else None,
         ready_deadline_s=held.ready_deadline_ns / 1e9
         if held is not None and held.ready_deadline_ns is not None

@@ -96,6 +96,7 @@ class CellValues(Struct, frozen=True, kw_only=True):
 class CellRow(Struct, frozen=True, kw_only=True):
     """Hold one planned cell: its status with the reason, and its values where it is valid.
 
+    `cached_tokens` are by usage, `cached_mean` is the mean of the ramp's prompts by the server's counter.
     `trials` are the keys of its attempts, the last of which counts. `ready_s` is how long it took to be ready,
     `ready_deadline_s` how long it might have taken.
     """
@@ -110,6 +111,7 @@ class CellRow(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     prompt_tokens: PromptRange | None = None
     cached_tokens: PromptRange | None = None
+    cached_mean: float | None = None
     ready_s: float | None = None
     ready_deadline_s: float | None = None
     trials: tuple[str, ...] = ()

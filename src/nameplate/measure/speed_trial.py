@@ -54,7 +54,10 @@ def measure_speed(
     if plan.hold is None:
         prefill = measure_prefill(evidence, measurement.server) if plan.until is not None else None
         judged = judge_cell(counted_facts(evidence, gates, prefill))
-        verdict = CellVerdict(judged.status, judged.reason, gate_notes(gates))
+        notes = gate_notes(gates)
+        if prefill is not None and any(sample.nominal for sample in prefill.samples):
+            notes = ("nominal: the server does not count prompt tokens, so those asked for stand in", *notes)
+        verdict = CellVerdict(judged.status, judged.reason, notes)
         return SpeedTrial(verdict=verdict, prefill=prefill, gpu=_gpu(evidence, measurement.whole_run))
     cell = measure_cell(evidence, evidence.held)
     verdict = judge_cell(cell_facts(evidence, cell, evidence.held, gates))
@@ -62,7 +65,7 @@ def measure_speed(
     if plan.hold.arrival is not None:
         mixed = measure_mixed(evidence, evidence.held)
         verdict = _with_arrival(evidence, mixed, verdict)
-    notes = cell_notes(cell, gates)
+    notes = cell_notes(cell, gates, looped=verdict.status is CellStatus.looped)
     judged = CellVerdict(verdict.status, verdict.reason, notes)
     return SpeedTrial(verdict=judged, cell=cell, mixed=mixed, gpu=_gpu(evidence, cell.window))
 

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from nameplate.contract.errors import CallerError, NameplateError, ServerError
+from nameplate.contract.errors import CallerError, NameplateError, PromptRefused
 from nameplate.prompts.text import (
     DEFAULT_TOKENS_PER_WORD,
     MAXIMUM_LETTERS,
@@ -113,7 +113,7 @@ class Uncalibrated(msgspec.Struct, frozen=True):
                 hint=f"Ask for an input of at least {(self.floor_tokens or 0) + TOLERANCE_TOKENS} tokens.",
             )
         seen = ", ".join(f"{count.words} words: {count.tokens}" for count in self.counts)
-        return ServerError(
+        return PromptRefused(
             f"The server's prompt token counts do not lead to {self.target_tokens} tokens ({seen}).",
             why="The input length is part of the contract, and is counted by the server.",
             hint="Look whether the server truncates prompts, or counts something else in usage.prompt_tokens.",

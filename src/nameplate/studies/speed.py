@@ -13,6 +13,7 @@ from nameplate.contract.limits import ServerLimits
 from nameplate.contract.matrix import CellPlan, Matrix, planned_cells
 from nameplate.contract.plan import TrialPlan
 from nameplate.measure.result import TrialResult
+from nameplate.measure.speed_builder import still_looped
 from nameplate.studies.cell_plans import CellPlanner
 from nameplate.studies.forecast import Forecast
 from nameplate.verdict.cell import CellStatus, CellVerdict
@@ -168,6 +169,7 @@ class _Study:
             alone = yield from self._trial(self._planner.alone(cell.context_tokens))
             self._learn(cell, alone)
         attempt = tries = 0
+        earlier: list[TrialResult] = []
         while True:
             plan = structs.replace(
                 self._planner.plan(cell, self._forecast.prefill_ns(cell.context_tokens)), attempt=attempt
@@ -180,8 +182,9 @@ class _Study:
             status = result.speed.verdict.status
             if tries > RETRIES.get(status, 0):
                 break
+            earlier.append(result)
             self._telling.tell(f"{cell} is {_words(status)}: {result.speed.verdict.reason}; tried once more")
-        self._valid += result.speed.verdict.valid
+        self._valid += result.speed.verdict.valid and not still_looped(earlier, result)
 
     def abandon(self, reason: str) -> None:
         """Give every cell that has no status the one that the end of the study leaves it."""

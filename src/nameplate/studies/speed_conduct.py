@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from nameplate import __version__
 from nameplate.contract.contract import Contract
-from nameplate.contract.errors import CallerError, NameplateError, PromptRefused, ServerError
+from nameplate.contract.errors import CallerError, NameplateError, ServerError
 from nameplate.contract.identity import compare
 from nameplate.contract.limits import ServerLimits
 from nameplate.contract.matrix import CellPlan, Matrix, planned_cells
@@ -222,23 +222,15 @@ def conduct_speed(prepared: PreparedSpeed, left: Leftover | None = None) -> Spee
         record(None)
         watch.finished(plan, result, replayed)
 
-    def prompts(shape: Shape, shared_tokens: int = 0) -> Corpus:
-        try:
-            return prepared.corpora.of(shape, shared_tokens)
-        except (CallerError, ServerError) as error:
-            if prepared.setup.site.adapter.healthy():
-                raise PromptRefused(error.what) from None
-            raise
-
     def execute(plan: TrialPlan) -> TrialResult:
-        corpus = prompts(plan.shape, plan.shared_tokens)
+        corpus = prepared.corpora.of(plan.shape, plan.shared_tokens)
         arrival = plan.hold.arrival if plan.hold is not None else None
         return run_trial(
             prepared.setup,
             plan,
             corpus,
             archive.trial(plan.key),
-            prompts(arrival.shape) if arrival is not None else None,
+            prepared.corpora.of(arrival.shape) if arrival is not None else None,
         )
 
     def say_left(state: Left) -> None:

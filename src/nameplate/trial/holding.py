@@ -142,7 +142,7 @@ class HoldSteering:
             streams_began_ns=began_ns,
             decided_ns=now_ns,
             deadline_ns=deadline_ns,
-            saw=self._gate.look(firsts, samples),
+            saw=self._gate.look(now_ns, firsts, samples),
             server_tells=self._server_tells,
         )
         if self._failed:

@@ -277,7 +277,7 @@ class _Trial:
 
         steering = self._steering(show)
         self._step("load")
-        interval_ns = HOLD_SCRAPE_NS if plan.hold is not None else SECOND_NS
+        interval_ns = SECOND_NS if plan.hold is None else min(HOLD_SCRAPE_NS, plan.hold.stable_ns // 6)
         with (
             site.ground.watching(site.adapter, self.directory / layout.SERVER, interval_ns),
             _watching_gpus(self.directory / layout.GPU, setup.watch_gpus),

@@ -26,6 +26,7 @@ class PrefillSteering:
     ) -> None:
         assert plan.until is not None
         self._rule = plan.until
+        self._tokens = plan.shape.input_tokens
         self._interruption = interruption
         self._show = show
         self._rows: list[RequestRow] = []
@@ -48,7 +49,7 @@ class PrefillSteering:
         if any(row.outcome not in (Outcome.ok, Outcome.cancelled) for row in self._rows):
             self._cancelled = True
             return "cancel"
-        samples = samples_of(self._rows)
+        samples = samples_of(self._rows, self._tokens)
         if not enough(samples, self._rule, progress.t_ns - self._began_ns):
             return None
         self._cancelled = True

@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from nameplate.contract.cache import CachePolicy
-from nameplate.contract.errors import CallerError, ServerError
+from nameplate.contract.errors import CallerError, PromptRefused, ServerError
 from nameplate.contract.identity import Fact, Identity
 from nameplate.contract.sampling import Sampling
 from nameplate.contract.shape import Shape
@@ -28,6 +28,7 @@ from nameplate.prompts.exact import LocalTokenizer
 from nameplate.prompts.text import PromptKey, shared_prefix
 from nameplate.trial.corpus import Composed, Corpus, Exact, FromFile
 from nameplate.trial.ground import Ground
+from nameplate.verdict.gate import TOO_LONG
 from nameplate.verdict.tolerances import UNKNOWN_BLOCK_TOKENS
 
 Note = Callable[..., None]
@@ -233,6 +234,11 @@ class _Counter:
             prompt_tokens=answer.prompt_tokens,
             error=answer.error,
         )
+        if answer.status in TOO_LONG:
+            raise PromptRefused(
+                f"A prompt for calibrating the input length was refused: {answer.error}.",
+                hint="Is it longer than the server's context?",
+            )
         if not answer.ok:
             raise ServerError(
                 f"A prompt for calibrating the input length was not served: {answer.error}.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from nameplate.contract.limits import ServerLimits
 from nameplate.contract.matrix import READY_MARGIN_FACTOR, READY_MARGIN_NS, CellPlan, Matrix
@@ -37,7 +37,9 @@ class KvNeed(Struct, frozen=True):
 def kv_need(matrix: Matrix, cell: CellPlan, limits: ServerLimits) -> KvNeed:
     """Work out what a cell needs of the KV pool; whole blocks where the block size is known."""
     block = limits.block_tokens or 1
-    shared = matrix.shared_tokens(cell.context_tokens) // block * block
+    # Without a prefix cache nothing is shared, whatever the prompts have in common.
+    stated = 0 if limits.prefix_caching is False else matrix.shared_tokens(cell.context_tokens)
+    shared = stated // block * block
     unique = -(-(cell.context_tokens - shared) // block) * block
     output = matrix.output_for(cell.context_tokens, limits.context_tokens)
     return KvNeed(cell.concurrency, shared, unique, max(0, output), limits.kv_tokens)
@@ -58,7 +60,9 @@ def foregone(matrix: Matrix, cell: CellPlan, limits: ServerLimits) -> CellVerdic
         return CellVerdict(CellStatus.over_limit, f"{what}, and the server runs at most {running} at once")
     if cell.kind in ("prefill", "mixed"):
         return None
-    need = kv_need(matrix, cell, limits)
+    # A burst queues by nature, so there it is enough that one prompt fits.
+    held = structs.replace(cell, concurrency=1) if cell.kind == "burst" else cell
+    need = kv_need(matrix, held, limits)
     if need.pool_tokens is not None and need.prompts > need.pool_tokens:
         return CellVerdict(CellStatus.over_capacity, str(need))
     return None

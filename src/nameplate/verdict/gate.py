@@ -102,6 +102,8 @@ class GateResult(Struct, frozen=True):
 
 
 _REJECTING = (429, 503)
+# What servers answer to a prompt that is too long; the fields of a request were accepted by the probe.
+TOO_LONG = (400, 413, 422)
 
 _BY_OUTCOME: dict[Outcome, Gate] = {
     Outcome.stream_error: Gate.stream_error,

@@ -83,8 +83,14 @@ def verify_study(directory: Path) -> Report:
             for name in STUDY_VERDICT:
                 ledger.unverified(name, "follows from trials that are not verified themselves")
     elif matrix and study.contract is not None and study.contract.speed is not None:
-        study.matrix = check_matrix(directory, study.contract, study.results, ledger)
-        if any(trial.report.exit_code == 3 for trial in study.trials.values()):
+        # What a kill left unsealed is no trial of the study: a cell is measured again as its next attempt.
+        sealed = {
+            key: result
+            for key, result in study.results.items()
+            if (directory / layout.TRIALS / key / layout.MANIFEST).exists()
+        }
+        study.matrix = check_matrix(directory, study.contract, sealed, ledger)
+        if any(study.trials[key].report.exit_code == 3 for key in sealed):
             ledger.unverified(Name.matrix, "rests on trials that are not verified themselves")
     elif decides:
         ledger.stopped = f"{layout.STUDY} cannot be read"

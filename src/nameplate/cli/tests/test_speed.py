@@ -120,7 +120,7 @@ def test_looped_beyond_the_limit(speed: Speed, limit: str, status: str) -> None:
     row = found.row
     assert row.status.value == status
     assert len(row.trials) == (2 if status == "looped" else 1)
-    assert any("of 8 streams looped" in note for note in row.notes)
+    assert "of 8 streams" in (row.reason if status == "looped" else " ".join(row.notes))
 
 
 def test_underfilled(speed: Speed) -> None:
@@ -136,9 +136,9 @@ def test_underfilled(speed: Speed) -> None:
 
 def test_skipped_by_the_time_budget(speed: Speed) -> None:
     """What the budget leaves no room for is skipped, and says how much was left; with nothing run it is exit 3."""
-    found = speed("sim:matrix", *DECODE, "-c", "1,2,4,8", "--time-budget", "20s")
+    found = speed("sim:matrix", *DECODE, "-c", "1,2,4,8", "--time-budget", "15s")
     assert found.statuses == ["valid", "valid", "skipped", "skipped"] and found.code == 0
-    assert "of the time budget of 20 s are left" in found.rows["decode 1K x 8"].reason
+    assert "of the time budget of 15 s are left" in found.rows["decode 1K x 8"].reason
     nothing = speed("sim:matrix", "--time-budget", "1s", out="y", verified=False)
     assert set(nothing.statuses) == {"skipped"} and nothing.code == 3
 
@@ -158,11 +158,11 @@ def test_a_count_of_requests(speed: Speed) -> None:
 
 def test_burst(speed: Speed) -> None:
     """Each level is also one wave of five a stream, with E2E latency; --burst-requests alone asks for it, too."""
-    found = speed("sim:matrix", *DECODE, "-c", "1,4", "--burst", "--output", "32")
+    found = speed("sim:matrix", *DECODE, "-c", "1,4", "--burst", "--output", "256")
     wave = found.rows["burst 1K x 4"].values
     assert wave is not None and wave.requests == 20 and wave.e2e is not None and wave.e2e.n == 20
     assert found.statuses == ["valid"] * 4
-    found = speed("sim:matrix", *DECODE, "--burst-requests", "7", "--output", "32", out="y", verified=False)
+    found = speed("sim:matrix", *DECODE, "--burst-requests", "7", "--output", "256", out="y", verified=False)
     again = found.rows["burst 1K x 2"].values
     assert again is not None and again.requests == 7
 
@@ -197,12 +197,11 @@ def test_warm_streams(speed: Speed) -> None:
 @pytest.mark.parametrize(("share", "shared"), [("25%", 3_072), ("0%", 4_032), ("100%", 0)])
 def test_shared_contexts(speed: Speed, share: str, shared: int) -> None:
     """The stated part of each prompt is shared and cached, to a block; not even at 0% are two prompts the same."""
-    found = speed("sim:matrix", *DECODE, "--contexts", "4k", "--unique-context", share, "--output", "64")
+    found = speed("sim:matrix", *DECODE, "--contexts", "4k", "--unique-context", share, "--output", "256")
     row = found.row
     assert row.status is CellStatus.valid and not any("off target" in note for note in row.notes)
-    assert row.cached_tokens is not None
-    # The first request of each stream shares what is stated, template included; those that start again are warm.
-    assert row.cached_tokens.low == pytest.approx(shared, abs=64)
+    # The first request of each stream shares what is stated, template included. No request came to its usage.
+    assert row.cached_tokens is None and row.cached_mean == pytest.approx(shared, abs=64)
 
 
 def test_sharing_without_a_prefix_cache_is_off_target(speed: Speed) -> None:

@@ -86,7 +86,7 @@ LOOP = Loop(Channel.content, 10, 5000)
         (two(), {"arrival_doubt_ns": [200 * MS] * 100}, CellStatus.client_limited, "200"),
         (
             two(),
-            {"samples": [*samples(2), sample(END - 1, 3)]},
+            {"samples": [*samples(2), sample(END - 2, 3), sample(END - 1, 3)]},
             CellStatus.extra_traffic,
             "3 running of 2 ours",
         ),

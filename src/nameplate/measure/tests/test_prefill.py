@@ -54,14 +54,16 @@ def test_cached_tokens_that_are_not_told_are_taken_as_none() -> None:
 
 
 def test_requests_that_failed_or_were_cut_are_no_samples() -> None:
-    """What was cut when there were enough samples is no sample, nor is one whose prompt was not counted."""
+    """What was cut when there were enough samples is no sample; a prompt that was not counted is a nominal one."""
     given_rows = rows(S, S, S, S)
     given_rows[2] = structs.replace(given_rows[2], prompt_tokens=None)
     given_rows[3] = structs.replace(given_rows[3], outcome="cancelled")
-    assert measured(given_rows).n == 2
-    assert [sample.ttft_ns for sample in samples_of(given_rows)] == [S, S]
+    assert measured(given_rows).n == 3
+    found = samples_of(given_rows, 8192)
+    assert [sample.ttft_ns for sample in found] == [S, S, S]
+    assert [sample.nominal for sample in found] == [False, False, True] and found[2].prompt_tokens == 8192
     warm = structs.replace(given_rows[0], phase="warmup")
-    assert samples_of([warm]) == ()
+    assert samples_of([warm], 8192) == ()
 
 
 def test_without_a_sample_there_is_no_number() -> None:

@@ -214,14 +214,16 @@ def test_a_crowd_is_more_than_ours_for_three_stable_times() -> None:
 
 def test_a_look_says_what_was_seen() -> None:
     """The last look tells how many produced and the server's last word; a failed scrape is not its last word."""
-    seen = GATE.look([1, 2], [sample(1, 4, 1, kv_usage_mean=0.93), ServerSample(t_ns=2, error="gone")])
-    assert str(seen) == (
-        "2 of 4 streams had produced output; the server ran 4 and kept 1 waiting, its KV pool 93% full"
-    )
+    told_twice = [sample(0, 4, 1), sample(1, 4, 1, kv_usage_mean=0.93), ServerSample(t_ns=2, error="gone")]
+    said = "2 of 4 streams had produced output; the server ran 4 and kept 1 waiting, its KV pool 93% full"
+    assert str(GATE.look(2, [1, 2], told_twice)) == said
+    once = str(GATE.look(2, [1, 2], told_twice[1:]))
+    assert once == f"{said} when it last told; 1 of its samples could be read in the stable time"
     assert (
-        str(GATE.look([], [])) == "0 of 4 streams had produced output; the server does not tell what it runs"
+        str(GATE.look(2, [], []))
+        == "0 of 4 streams had produced output; the server does not tell what it runs"
     )
-    assert "kept an unknown number waiting" in str(GATE.look([], [sample(1, 4, None)]))
+    assert "kept an unknown number waiting" in str(GATE.look(2, [], [sample(1, 4, None)]))
 
 
 def test_only_samples_that_tell_count_as_told() -> None:

@@ -63,7 +63,7 @@ def _cell(ttft_ns: int) -> Cell:
     empty = summarise([])
     return Cell(
         streams=1, window=None, ready_ns=None, ready_deadline_ns=None, itl=empty, chunk_gaps=empty, per_user=empty,
-        ttft=summarise([ttft_ns]), second_output=empty, e2e_per_user=empty, warmth="cold",
+        ttft=summarise([ttft_ns]), second_output=empty, e2e_per_user=empty, warmth="cold", judged_streams=1,
     )  # fmt: skip
 
 

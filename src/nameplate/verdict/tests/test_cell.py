@@ -23,7 +23,7 @@ FAULTS: list[tuple[dict[str, Any], CellStatus, str]] = [
     ({"ready": False, "gave_up": "not ready within 60 s"}, CellStatus.not_ready, "not ready within 60 s"),
     ({"window_whole": False}, CellStatus.interrupted, "before its window was over"),
     ({"client_late": "send lag p99 80 ms"}, CellStatus.client_limited, "80 ms"),
-    ({"extra_samples": 1, "most_running": 9}, CellStatus.extra_traffic, "9 running of 8 ours, in 1 of 60"),
+    ({"extra_samples": 2, "most_running": 9}, CellStatus.extra_traffic, "9 running of 8 ours, in 2 of 60"),
     ({"other_traffic": "2 more than ours"}, CellStatus.extra_traffic, "2 more"),
     ({"below_samples": 4}, CellStatus.underfilled, "fewer than 8 running in 4 of 60 samples"),
     ({"mean_running": 4.0, "mean_waiting": 4.0}, CellStatus.underfilled, "4.0 of 8 running and 4.0 waiting"),
