@@ -26,6 +26,7 @@ from nameplate.cli.request import (
     read_keeping,
     redacted_command,
 )
+from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import CallerError, NameplateError
 from nameplate.contract.quantity import parse_duration_ns, parse_ratio
@@ -45,7 +46,7 @@ from nameplate.studies.conduct import (
     prepare,
     prepare_again,
 )
-from nameplate.studies.single import single_plan
+from nameplate.studies.single import open_plan, single_plan
 from nameplate.trial.ground import Ground
 from nameplate.trial.interruption import Interruption
 from nameplate.trial.life import run_trial
@@ -55,9 +56,14 @@ _EXPECTED_TRIALS = 14
 
 
 def run_single(
-    text: str, options: dict[str, Any], rules: Rules, concurrency: int, arguments: tuple[str, ...]
+    text: str,
+    options: dict[str, Any],
+    rules: Rules,
+    concurrency: int,
+    arguments: tuple[str, ...],
+    arrivals: ArrivalPlan | None = None,
 ) -> tuple[TrialResult, Path]:
-    """Run one trial; return its result and directory."""
+    """Run one trial, of an open loop with `arrivals`; return its result and directory."""
     address = read_address(text, options)
     contract = read_contract(address, options, [options["shape"]], options["slos"], rules)
     require_descriptors(concurrency, options["workers"])
@@ -65,12 +71,15 @@ def run_single(
     with conditions_of(address, options, arguments, contract, expected_trials=1) as (conditions, target):
         archive = StudyArchive.create(directory)
         prepared = prepare(conditions, structs.replace(contract, target=target), archive)
-        warned = level_warning(prepared.site, concurrency)
+        warned = level_warning(prepared.site, concurrency) if arrivals is None else None
         if warned:
             conditions.watch.tell(f"note: {warned}")
         shape = prepared.contract.shapes[0]
         stagger_ns = parse_duration_ns(options["stagger"]) if options["stagger"] else 0
-        plan = single_plan(prepared.contract, shape, concurrency, options["requests"], stagger_ns)
+        if arrivals is not None:
+            plan = open_plan(prepared.contract, shape, arrivals, options["requests"])
+        else:
+            plan = single_plan(prepared.contract, shape, concurrency, options["requests"], stagger_ns)
         try:
             result = run_trial(prepared.setup, plan, prepared.corpora[shape], archive.trial(plan.key))
         except NameplateError:

@@ -41,7 +41,7 @@ class Flight:
         self,
         index: int,
         phase: Phase,
-        slot: int,
+        slot: int | None,
         scheduled_ns: int,
         api: Api,
         keep: bool,

@@ -10,8 +10,9 @@ leaves that queue.
 from __future__ import annotations
 
 import heapq
+import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -22,6 +23,7 @@ from nameplate.client.recorder import Recorder
 from nameplate.evidence import timeline
 from nameplate.evidence.records import Kind
 from nameplate.evidence.rows import RequestRow
+from nameplate.schedule.open_loop import OpenLoop
 from nameplate.schedule.streams import Streams
 from nameplate.wire.errors import WireError
 from nameplate.wire.outcome import Ending
@@ -34,6 +36,10 @@ PARSE_PIECE_BYTES = 8192
 BACKLOG_PIECES = 4096
 # A clock is read after each kilobyte, four ordinary chunks or some 15 us, not after each of them.
 PARSE_CHECK_BYTES = 1024
+
+# Connections are opened ahead of an open loop's arrivals: for what is expected within this time, and a few at least.
+AHEAD_NS = 1_000_000_000
+LEAST_AHEAD, MOST_AHEAD = 4, 512
 
 # Of the client's own word on how a request ended; records and rows have the same.
 DETAIL_CHARS = 500
@@ -72,6 +78,10 @@ class Load:
         self._first_outputs: list[tuple[int, int]] = []
         self._exhausted = False
         self._released = False
+        self._began_ns = 0
+        self._arrivals: Iterator[tuple[int, int]] = iter(())
+        self._arrival: tuple[int, int] | None = None
+        self.overrun = False
         self.flights: dict[int, Flight] = {}
         self.stopping = False
         self.cancelled = False
@@ -92,6 +102,8 @@ class Load:
         if following >= len(self._order.stages):
             return 0
         schedule = self._order.stages[following].schedule
+        if isinstance(schedule, OpenLoop):
+            return self._expected(schedule, 0)
         own = len(range(self._order.worker, schedule.slots, self._order.workers))
         return own + (isinstance(schedule, Streams) and schedule.arrival and self._order.worker == 0)
 
@@ -104,7 +116,8 @@ class Load:
     @property
     def stage_over(self) -> bool:
         """Say whether the running stage (or none yet) has nothing left to start or to await."""
-        return not self.flights and (self._stage < 0 or self.stopping or not self._due)
+        waits = self._due or self._arrival is not None
+        return not self.flights and (self._stage < 0 or self.stopping or not waits)
 
     @property
     def finished(self) -> bool:
@@ -121,6 +134,11 @@ class Load:
         schedule = self._order.stages[self._stage].schedule
         self._due.clear()
         self._slot_starts.clear()
+        self._began_ns = now_ns
+        if isinstance(schedule, OpenLoop):
+            self._arrivals = schedule.arrivals(self._order.worker, self._order.workers)
+            self._arrival = next(self._arrivals, None)
+            return
         for slot in range(self._order.worker, schedule.slots, self._order.workers):
             if schedule.has(slot):
                 heapq.heappush(self._due, (now_ns + (schedule.due_ns(slot) or 0), slot))
@@ -137,19 +155,36 @@ class Load:
 
     @property
     def busy_slots(self) -> int:
-        """Count the slots that have a request in flight or will start one: as many connections are needed."""
+        """Count the slots that have a request in flight or will start one: as many connections are needed.
+
+        Of an open loop, what is in flight and what is expected to arrive within the second that comes.
+        """
+        schedule = self._order.stages[self._stage].schedule if self._stage >= 0 else None
+        if isinstance(schedule, OpenLoop) and self._arrival is not None:
+            return len(self.flights) + self._expected(schedule, self._arrival[1])
         return len(self.flights) + len(self._due)
 
+    def _expected(self, schedule: OpenLoop, from_ns: int) -> int:
+        """Return how many arrivals a worker should have connections for, from a moment of the stage on."""
+        begin, end = schedule.expected(from_ns), schedule.expected(from_ns + AHEAD_NS)
+        arriving = math.ceil(end - begin) if begin is not None and end is not None else 1
+        return max(LEAST_AHEAD, min(-(-arriving // self._order.workers), MOST_AHEAD))
+
     def next_due_ns(self) -> int | None:
+        if self._arrival is not None and not self.stopping:
+            return self._began_ns + self._arrival[1]
         return self._due[0][0] if self._due and not self.stopping else None
 
     def pop_due(self, now_ns: int) -> Flight | None:
         """Return the next request that is due, or None; it counts as in flight from now on."""
         if self.stage_name == "ramp":
             self._end_ramp_when_all_restarted()
+        if self._arrival is not None:
+            return self._pop_arrival(now_ns)
         while self._due and not self.stopping and self._due[0][0] <= now_ns:
             scheduled_ns, slot = heapq.heappop(self._due)
             schedule = self._order.stages[self._stage].schedule
+            assert not isinstance(schedule, OpenLoop)
             if isinstance(schedule, Streams):
                 return self._start(slot, scheduled_ns, schedule.offset(slot, self._slot_starts.get(slot, 0)))
             # The opening request of slot s has index s; later ones are taken in order from what is left.
@@ -163,7 +198,21 @@ class Load:
             self._exhausted = True
         return None
 
-    def _start(self, slot: int, scheduled_ns: int, offset: int) -> Flight:
+    def _pop_arrival(self, now_ns: int) -> Flight | None:
+        """Start the arrival that is due, whatever is outstanding, up to the limit at which the load ends."""
+        assert self._arrival is not None
+        offset, due_ns = self._arrival
+        if self.stopping or self._began_ns + due_ns > now_ns:
+            return None
+        limit = self._order.outstanding_limit
+        if limit is not None and len(self.flights) >= limit:
+            self.overrun = True
+            self.stop()
+            return None
+        self._arrival = next(self._arrivals, None)
+        return self._start(None, self._began_ns + due_ns, offset)
+
+    def _start(self, slot: int | None, scheduled_ns: int, offset: int) -> Flight:
         stage = self._order.stages[self._stage]
         index = stage.first_index + offset
         phase, prompt = stage.phase(index), stage.prompt(index)
@@ -176,15 +225,17 @@ class Load:
         flight.head_sha256 = ask.head_sha256
         self.flights[index] = flight
         self.started += 1
-        self._slot_starts[slot] = self._slot_starts.get(slot, 0) + 1
         self._recorder.note(Kind.SCHEDULED, index, scheduled_ns)
+        if slot is None:
+            return flight
+        self._slot_starts[slot] = self._slot_starts.get(slot, 0) + 1
         if stage.name == "ramp" and self._slot_starts[slot] == 2:
             self._counter.add(Count.RESTARTED, self._stage)
             self._end_ramp_when_all_restarted()
         return flight
 
     def _end_ramp_when_all_restarted(self) -> None:
-        slots = self._order.stages[self._stage].schedule.slots
+        slots = self._order.stages[self._stage].schedule.slots or 0
         if self._counter.value(Count.RESTARTED, self._stage) < slots:
             return
         # A worker without slots of its own waits at both gates for those that go on without a pause.
@@ -280,6 +331,8 @@ class Load:
         del self.flights[flight.index]
         if (flight.phase in ("opening", "steady")) == (self.stage_name == "measured"):
             self.ended += 1
+        if flight.slot is None:
+            return
         if not self.stopping and not self._exhausted and self._goes_on(flight, ending):
             heapq.heappush(self._due, (t_ns, flight.slot))
 
@@ -320,6 +373,7 @@ class Load:
     def stop(self) -> None:
         """Start nothing more; what is in flight goes on."""
         self.stopping = True
+        self._arrival = None
         self._due.clear()
 
     def cancel(self, now_ns: int) -> list[Flight]:

@@ -26,7 +26,8 @@ class LoadOrder(Struct, frozen=True, kw_only=True):
 
     `asks[i]` describes the body at index i of the prompt store. With several workers, worker `worker` of
     `workers` serves the slots s with s % workers == worker, and all take indices from the counter at
-    `counter_path`. `new_connections` opens a fresh connection for every request. With
+    `counter_path`. `new_connections` opens a fresh connection for every request.
+    Where this worker has `outstanding_limit` requests unanswered, an open loop ends. With
     `raise_scheduling` the processes ask for real-time scheduling (`standing`).
     """
 
@@ -39,6 +40,7 @@ class LoadOrder(Struct, frozen=True, kw_only=True):
     prompts_path: str
     keeping: Keeping
     new_connections: bool = False
+    outstanding_limit: int | None = None
     raise_scheduling: bool = True
     worker: int = 0
     workers: int = 1
@@ -69,6 +71,7 @@ class Finished(Struct, frozen=True, kw_only=True):
     """
 
     cancelled: bool
+    overrun: bool = False
     failure: str | None = None
     reads: int = 0
     cpu_s: float = 0.0

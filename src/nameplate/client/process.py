@@ -192,6 +192,7 @@ def _combine(words: list[_LastWord | None]) -> Finished:
         finished.append(word.finished)
     return Finished(
         cancelled=any(one.cancelled for one in finished),
+        overrun=any(one.overrun for one in finished),
         failure=next((one.failure for one in finished if one.failure), None),
         reads=sum(one.reads for one in finished),
         cpu_s=sum(one.cpu_s for one in finished),

@@ -73,6 +73,7 @@ class Worker:
         self._report(time.monotonic_ns(), last=True)
         return Finished(
             cancelled=self._load.cancelled,
+            overrun=self._load.overrun,
             failure=failure,
             reads=self._load.reads,
             cpu_s=usage.ru_utime + usage.ru_stime,
@@ -88,6 +89,8 @@ class Worker:
         if now_ns - self._flushed_ns >= FLUSH_EVERY_NS:
             self._flushed_ns = now_ns
             self._recorder.flush()
+        if self._load.overrun and self._load.flights:
+            self._loop.cancel()
         if (self._writer.failure or self._loop.failure) and not self._load.stopping:
             self._loop.cancel()
         if now_ns - self._reported_ns >= REPORT_EVERY_NS:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.matrix import PrefillRule
 from nameplate.contract.rules import StartPolicy
 from nameplate.contract.shape import Shape
@@ -33,8 +34,8 @@ class Hold(Struct, frozen=True, kw_only=True):
 
     Once the streams are ready, for `stable_ns` on end, a window of `window_ns` begins; the load is cancelled when it
     is over. Not ready `ready_ns` after the start, the load is cancelled without one. With `warm_streams` every
-    stream's own prompt is sent once before, with one output token. `shared_tokens` of each prompt are a prefix that
-    all have in common. `loop_limit` is the share of streams that may repeat themselves.
+    stream's own prompt is sent once before, with one output token. `loop_limit` is the share of streams that may repeat
+    themselves.
     """
 
     window_ns: int
@@ -55,7 +56,9 @@ class TrialPlan(Struct, frozen=True):
     where the baseline's outputs were unique, so that a repeated answer breaks the contract, and
     `outputs_must_not_loop` where none of the baseline's that could be judged ended in a loop. With `hold` the load is
     bounded by time and `requests` is how many streams there are; with `until` by what was seen, and `requests` is
-    the most. `shared_tokens` of each prompt are a prefix that all prompts of this length share, beside the contract's.
+    the most. `shared_tokens` of each prompt are a prefix that all prompts of this length share,
+    beside the contract's. With `arrivals` the loop is open: `requests` arrive in their own time, and `concurrency` is
+    how many may be outstanding.
     """
 
     name: str
@@ -74,6 +77,7 @@ class TrialPlan(Struct, frozen=True):
     hold: Hold | None = None
     until: PrefillRule | None = None
     shared_tokens: int = 0
+    arrivals: ArrivalPlan | None = None
 
     @property
     def key(self) -> str:

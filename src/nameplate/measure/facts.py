@@ -95,8 +95,11 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         lateness_budget_ns=lateness_budget_ns(contract.slos),
         concurrency=plan.concurrency,
         concurrency_max=measurement.concurrency.max,
-        below_share=measurement.concurrency.below_share,
-        underfilled_share=measurement.concurrency.underfilled_share,
+        below_share=measurement.concurrency.below_share if plan.arrivals is None else None,
+        underfilled_share=measurement.concurrency.underfilled_share if plan.arrivals is None else None,
+        outstanding_limit=plan.arrivals.outstanding_limit if plan.arrivals and evidence.overrun else None,
+        not_delivered=measurement.delivered.fault if measurement.delivered is not None else "",
+        open_loop=plan.arrivals is not None,
         damage=evidence.damage + unknown_outcomes,
     )
 

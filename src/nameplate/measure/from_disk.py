@@ -31,6 +31,7 @@ from nameplate.schedule.stage import Requests
 
 # Entries of a trial's journal that its result depends on.
 STARTED, ENDED, INTERRUPTED = "trial_started", "trial_ended", "interrupted"
+LOAD_ENDED = "load_ended"
 IDLE, IDLE_WAIT, IDENTITY = "idle", "idle_wait", "identity"
 
 
@@ -109,6 +110,7 @@ def evidence_of(
         gpu_samples=gpu_samples,
         damage=tuple(dict.fromkeys(damage)),
         interrupted=any(entry.what == INTERRUPTED for entry in journal),
+        overrun=any(entry.what == LOAD_ENDED and entry.detail.get("overrun") is True for entry in journal),
         started_ns=_moment(journal, STARTED, header.started.monotonic_ns),
         ended_ns=_moment(journal, ENDED, reads.last_ns or header.started.monotonic_ns),
     )

@@ -9,6 +9,7 @@ from msgspec import Struct
 from nameplate.evidence.timeline import Timeline
 from nameplate.measure.concurrency import Concurrency, rebuild
 from nameplate.measure.correctness import Correctness, count
+from nameplate.measure.delivered import Delivered, measure_delivered
 from nameplate.measure.latency import PhaseLatencies, measure_latencies
 from nameplate.measure.lateness import Lateness, measure_lateness
 from nameplate.measure.rates import Rates, SingleUser, measure_rates, single_user
@@ -18,7 +19,8 @@ from nameplate.measure.windows import Window, steady, whole_run
 
 
 class Measurement(Struct, frozen=True, kw_only=True):
-    """Hold a trial's numbers; `single_user` only at concurrency one. Null is absent, never zero."""
+    """Hold a trial's numbers; `single_user` only at concurrency one, `delivered` only of an open
+    loop. Null is absent, never zero."""
 
     correctness: Correctness
     latencies: PhaseLatencies
@@ -29,6 +31,7 @@ class Measurement(Struct, frozen=True, kw_only=True):
     whole_run: Window | None
     steady_window: Window | None
     single_user: SingleUser | None
+    delivered: Delivered | None = None
 
 
 def measure(evidence: TrialEvidence) -> Measurement:
@@ -36,7 +39,7 @@ def measure(evidence: TrialEvidence) -> Measurement:
     measured = evidence.measured
     timelines: Sequence[Timeline] = tuple(evidence.timelines)
     window = whole_run(measured)
-    alone = evidence.plan.concurrency == 1
+    alone = evidence.plan.concurrency == 1 and evidence.plan.arrivals is None
     return Measurement(
         correctness=count(measured),
         latencies=measure_latencies(measured, timelines),
@@ -49,4 +52,5 @@ def measure(evidence: TrialEvidence) -> Measurement:
         whole_run=window,
         steady_window=steady(measured),
         single_user=single_user(measured, evidence.plan.shape) if alone else None,
+        delivered=measure_delivered(evidence.plan, measured, overrun=evidence.overrun),
     )

@@ -18,7 +18,7 @@ from nameplate.contract.identity import Identity
 from nameplate.contract.plan import TrialPlan
 from nameplate.measure.facts import facts_of
 from nameplate.measure.measurement import Measurement, measure
-from nameplate.measure.samples import slo_values
+from nameplate.measure.samples import from_schedule, slo_values
 from nameplate.measure.speed_trial import SpeedTrial, measure_speed
 from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.measure.trial_warnings import trial_warnings
@@ -66,10 +66,10 @@ def evaluate(evidence: TrialEvidence) -> TrialResult:
     measurement = measure(evidence)
     facts = facts_of(evidence, measurement)
     slos = evidence.contract.slos
+    rows = evidence.rows if evidence.plan.arrivals is None else from_schedule(evidence.rows)
     gates = judge_gates(facts, error_rate_decides=any(slo.metric == "error_rate" for slo in slos))
     results = [
-        judge_slo(slo, slo_values(slo, evidence.rows, evidence.plan.requests, evidence.ended_ns))
-        for slo in slos
+        judge_slo(slo, slo_values(slo, rows, evidence.plan.requests, evidence.ended_ns)) for slo in slos
     ]
     speed = measure_speed(evidence, measurement, gates)
     return TrialResult(

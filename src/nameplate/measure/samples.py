@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import structs
+
 from nameplate.contract.slo import Metric, Slo
 from nameplate.evidence.rows import RequestRow
 from nameplate.statistics.censoring import Bounds
@@ -43,6 +45,13 @@ def bounds_of(row: RequestRow, metric: Metric, until_ns: int) -> Bounds | None:
     if not cut_by_us(row):
         return Bounds.never()
     return Bounds.at_least(_waited(row, metric, until_ns))
+
+
+def from_schedule(rows: Sequence[RequestRow]) -> list[RequestRow]:
+    """Return rows whose latencies begin when the plan wanted them sent: what an open loop is judged by."""
+    return [
+        structs.replace(row, sent_ns=row.scheduled_ns) if row.sent_ns is not None else row for row in rows
+    ]
 
 
 def slo_values(slo: Slo, rows: Sequence[RequestRow], planned: int, until_ns: int) -> PhaseValues:

@@ -25,8 +25,8 @@ class TrialEvidence(Struct, frozen=True, kw_only=True):
     server's counters while it was idle, before the warm-up and after the drain; None where that was not seen.
     `busy_before` counts the requests that the server held when the wait for it to become idle was given up: not ours.
     `held` says how a hold of streams went, `gpu_samples` are of the server's host. `damage` are sentences about torn or
-    missing evidence. `interrupted` says that a person or a lost server ended it. Times are the trial's own monotonic
-    nanoseconds.
+    missing evidence. `interrupted` says that a person or a lost server ended it, `overrun` that too many
+    requests of an open loop were outstanding. Times are the trial's own monotonic nanoseconds.
     """
 
     contract: Contract
@@ -49,6 +49,7 @@ class TrialEvidence(Struct, frozen=True, kw_only=True):
     gpu_samples: Sequence[GpuSample] = ()
     damage: tuple[str, ...] = ()
     interrupted: bool = False
+    overrun: bool = False
     started_ns: int
     ended_ns: int
 

@@ -74,7 +74,9 @@ def trial_warnings(
             )
         )
     limit = evidence.identity_before.integer("running_limit_effective")
-    above = above_running_limit(evidence.plan.concurrency, limit)
+    # An open loop has no concurrency of its own: its plan's is the limit at which it ends.
+    closed = evidence.plan.arrivals is None
+    above = above_running_limit(evidence.plan.concurrency, limit) if closed else None
     return (*found, *([above] if above else []))
 
 

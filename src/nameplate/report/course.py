@@ -63,7 +63,7 @@ class Course:
 
     def title(self, plan: TrialPlan) -> str:
         """Say which trial of what this is."""
-        said = _cell(plan) or f"{_ROLE[plan.role]} {plan.shape} at C={plan.concurrency}"
+        said = _cell(plan) or f"{_ROLE[plan.role]} {plan.shape} {_load(plan)}"
         if plan.role == "confirmation":
             number = self._valid[plan.shape, plan.concurrency] + 1
             said += f", trial {number}"
@@ -176,3 +176,7 @@ def _rate_of(result: TrialResult, speed: SpeedTrial) -> str:
         return f"{about}{numbers.rate(cell.rate, 'tok/s')}{each}"
     rates = result.measurement.rates.tokens_whole
     return numbers.rate(None if rates is None else rates.per_s, "tok/s")
+
+
+def _load(plan: TrialPlan) -> str:
+    return f"at C={plan.concurrency}" if plan.arrivals is None else f"at {plan.arrivals.rate:g} req/s"

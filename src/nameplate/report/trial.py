@@ -8,6 +8,9 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from nameplate.contract.plan import TrialPlan
+from nameplate.measure.concurrency import Concurrency
+from nameplate.measure.delivered import Delivered
 from nameplate.measure.latency import PhaseLatencies
 from nameplate.measure.lateness import Lag
 from nameplate.measure.rates import Rate
@@ -26,6 +29,7 @@ from nameplate.verdict.gate import MEANING
 _REASON_LIMIT = 1500
 
 _LATENCIES = (
+    ("TTFT from schedule", "ttft_from_schedule"),
     ("TTFT", "ttft"),
     ("first answer", "first_answer"),
     ("ITL", "itl"),
@@ -40,7 +44,7 @@ def trial_summary(result: TrialResult, directory: Path | str) -> RenderableType:
     return stacked(
         (
             _answer(result),
-            _latencies(result.measurement.latencies),
+            _latencies(result.measurement.latencies, result.plan.arrivals is not None),
             _rates(result),
             _work(result),
             _gates(result),
@@ -53,7 +57,7 @@ def trial_summary(result: TrialResult, directory: Path | str) -> RenderableType:
 def _answer(result: TrialResult) -> RenderableType:
     plan, verdict = result.plan, result.verdict
     first = Text(verdict.status, style=style_of(verdict.status))
-    what = f"{plan.requests:,} requests of {plan.shape} at concurrency {plan.concurrency:,}"
+    what = f"{plan.requests:,} requests of {plan.shape} {_load(plan)}"
     if verdict.slos:
         said = ", ".join(
             f"{numbers.promise(one.slo)}: {judged(one, one.whole)} (n {one.whole.n:,})"
@@ -74,15 +78,38 @@ def _answer(result: TrialResult) -> RenderableType:
         lines += [indented(bulleted("-", "", safe_text(reason, "", _REASON_LIMIT))) for reason in reasons]
     lines.append(
         Text(
-            f"{safe(plan.key, 200)}: {numbers.count(plan.warmup, 'warm-up')} at concurrency one, then start policy "
-            f"{plan.start}; {numbers.rough(result.elapsed_s)} in all.",
+            f"{safe(plan.key, 200)}: {numbers.count(plan.warmup, 'warm-up')} at concurrency one, then {_start(plan)}; "
+            f"{numbers.rough(result.elapsed_s)} in all.",
             style="dim",
         )
     )
     return Group(*lines)
 
 
-def _latencies(latencies: PhaseLatencies) -> RenderableType:
+def _load(plan: TrialPlan) -> str:
+    return f"at concurrency {plan.concurrency:,}" if plan.arrivals is None else f"as {plan.arrivals}"
+
+
+def _start(plan: TrialPlan) -> str:
+    if plan.arrivals is None:
+        return f"start policy {plan.start}"
+    return f"an open loop, seed {plan.arrivals.seed}: latencies are judged from schedule"
+
+
+def _delivered(delivered: Delivered) -> str:
+    """Say how the arrivals of an open loop were delivered."""
+    said = f"{delivered.sent:,} of {delivered.planned:,} sent, {numbers.count(delivered.rate)} requests/s"
+    if delivered.overrun:
+        said += "; ended by the limit of outstanding requests"
+    tests = delivered.tests.tests if delivered.tests is not None else ()
+    held = [
+        f"{test.test} {'unknown' if test.held is None else 'held' if test.held else 'NOT HELD'}"
+        for test in tests
+    ]
+    return said + (f"; {', '.join(held)}" if held else "")
+
+
+def _latencies(latencies: PhaseLatencies, open_loop: bool) -> RenderableType:
     whole, opening, steady = latencies.whole, latencies.opening, latencies.steady
     columns = [
         Column("\nlatency", side="left"),
@@ -103,7 +130,10 @@ def _latencies(latencies: PhaseLatencies) -> RenderableType:
         first: Distribution = getattr(opening, name)
         later: Distribution = getattr(steady, name)
         # A model that does not reason answers with its first token: the row would only repeat the TTFT.
-        if name == "first_answer" and held == whole.ttft:
+        if name in ("first_answer", "ttft_from_schedule") and held == whole.ttft:
+            continue
+        # In a closed loop a request is due when its slot comes free: that is the client's own lateness, told apart.
+        if name == "ttft_from_schedule" and not open_loop:
             continue
         largest = numbers.duration(held.max) if not held.censored else numbers.NEVER
         rows.append(
@@ -196,13 +226,7 @@ def _work(result: TrialResult) -> RenderableType:
             + (" (estimated)" if found.tokens_estimated else "")
             + (f", and {found.partial_tokens:,} of requests that failed" if found.partial_tokens else ""),
         ),
-        (
-            "In flight, ours",
-            (
-                f"{numbers.count(ours.mean)} on average of {ours.planned:,} planned, "
-                f"{numbers.count(ours.max)} at most; below the plan {numbers.share(ours.below_share)} of the time"
-            ),
-        ),
+        ("In flight, ours", _in_flight(result.plan, ours)),
         ("In the server", _server(result)),
         ("Client lateness", _lateness(result)),
     ]
@@ -220,7 +244,19 @@ def _work(result: TrialResult) -> RenderableType:
         lines.append(
             ("", f"{numbers.share(late.user_stamped_share)} of {late.reads:,} reads have no kernel stamp")
         )
+    if measured.delivered is not None:
+        lines.insert(1, ("Arrivals", _delivered(measured.delivered)))
     return Group(heading("What was done"), facts(lines))
+
+
+def _in_flight(plan: TrialPlan, ours: Concurrency) -> str:
+    mean, most = numbers.count(ours.mean), numbers.count(ours.max)
+    if plan.arrivals is not None:
+        return f"{mean} on average, {most} at most; {ours.planned:,} outstanding end the load"
+    return (
+        f"{mean} on average of {ours.planned:,} planned, {most} at most; below the plan "
+        f"{numbers.share(ours.below_share)} of the time"
+    )
 
 
 def _answers(result: TrialResult) -> str:

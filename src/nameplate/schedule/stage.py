@@ -6,9 +6,12 @@ from typing import Literal
 
 from msgspec import Struct
 
+from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.shape import Shape
+from nameplate.schedule.arrival import Constant, Gamma, Poisson, Process
 from nameplate.schedule.closed_loop import ClosedLoop
+from nameplate.schedule.open_loop import OpenLoop
 from nameplate.schedule.streams import Streams
 
 StageName = Literal["warmup", "ramp", "measured"]
@@ -26,7 +29,7 @@ class Stage(Struct, frozen=True):
 
     name: StageName
     first_index: int
-    schedule: ClosedLoop | Streams
+    schedule: ClosedLoop | Streams | OpenLoop
 
     def has(self, index: int) -> bool:
         return self.schedule.has(index - self.first_index)
@@ -45,8 +48,12 @@ def stages_of(plan: TrialPlan) -> tuple[Stage, ...]:
     stages = []
     if plan.warmup:
         stages.append(Stage("warmup", 0, ClosedLoop(1, plan.warmup)))
-    measured: ClosedLoop | Streams
-    if plan.hold is not None:
+    measured: ClosedLoop | Streams | OpenLoop
+    if plan.arrivals is not None:
+        measured = OpenLoop(
+            process=process_of(plan.arrivals), seed=plan.arrivals.seed, requests=plan.requests
+        )
+    elif plan.hold is not None:
         measured = Streams(plan.concurrency, plan.hold.arrival is not None)
     elif plan.start == "handover":
         ramp = ClosedLoop(plan.concurrency, RAMP_REQUESTS_PER_SLOT * plan.concurrency)
@@ -57,6 +64,13 @@ def stages_of(plan: TrialPlan) -> tuple[Stage, ...]:
         measured = ClosedLoop(plan.concurrency, plan.requests, stagger)
     stages.append(Stage("measured", plan.warmup, measured))
     return tuple(stages)
+
+
+def process_of(arrivals: ArrivalPlan) -> Process:
+    """Return the process that an open loop's arrivals follow."""
+    if arrivals.kind == "constant":
+        return Constant(arrivals.rate)
+    return Poisson(arrivals.rate) if arrivals.kind == "poisson" else Gamma(arrivals.rate, arrivals.burstiness)
 
 
 def prompts_needed(plan: TrialPlan) -> int:

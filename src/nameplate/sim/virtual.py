@@ -197,7 +197,12 @@ class VirtualLoad:
         finally:
             self._recorder.flush()
             self._writer.close()
-        return Finished(cancelled=self._load.cancelled, failure=self._writer.failure, reads=self._load.reads)
+        return Finished(
+            cancelled=self._load.cancelled,
+            overrun=self._load.overrun,
+            failure=self._writer.failure,
+            reads=self._load.reads,
+        )
 
     def _run(self) -> None:
         load, world = self._load, self._world

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.contract import Contract
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.shape import Shape
@@ -25,6 +26,22 @@ def single_plan(
         warmup=rules.warmup,
         start=rules.start,
         stagger_ns=stagger_ns,
+    )
+
+
+def open_plan(
+    contract: Contract, shape: Shape, arrivals: ArrivalPlan, requests: int | None = None
+) -> TrialPlan:
+    """Plan one trial of an open loop; `requests` of None is what the SLOs' percentiles ask for, 64 at least."""
+    n = requests if requests is not None else contract.rules.measured_requests(1, contract.slos)
+    return TrialPlan(
+        name=f"{shape.input_tokens}-{shape.output_tokens}.r{arrivals.rate:g}",
+        role="single",
+        shape=shape,
+        concurrency=arrivals.outstanding_limit,
+        requests=n,
+        warmup=contract.rules.warmup,
+        arrivals=arrivals,
     )
 
 

@@ -268,6 +268,7 @@ class _Trial:
             prompts_path=str(self.directory / layout.PROMPTS),
             keeping=setup.keeping,
             new_connections=setup.new_connections,
+            outstanding_limit=-(-plan.arrivals.outstanding_limit // setup.workers) if plan.arrivals else None,
             raise_scheduling=setup.raise_scheduling,
             workers=setup.workers,
         )
@@ -287,7 +288,7 @@ class _Trial:
         self.loaded = True
         if setup.interruption.count:
             self.note(from_disk.INTERRUPTED, interrupts=setup.interruption.count)
-        self.note("load_ended", stopped_early=steering.stopped_early, **msgspec.to_builtins(finished))
+        self.note(from_disk.LOAD_ENDED, stopped_early=steering.stopped_early, **msgspec.to_builtins(finished))
         if finished.failure is not None:
             raise ClientError(
                 f"The load ended early: {finished.failure}.",

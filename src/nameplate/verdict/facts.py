@@ -48,6 +48,8 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
     `outputs_must_differ` is true where the baseline's outputs were unique, `outputs_must_not_loop` where none of
     them looped; `loop_limit` is the share of the judged that may. `extra_requests_seen` is how many
     more requests the server held than we ever had in flight around that moment. Lateness is p99, in nanoseconds.
+    `outstanding_limit` is set where so many requests of an open loop were unanswered that the load ended, and
+    `not_delivered` says which part of its arrivals was not delivered as planned.
     `below_share` is the share of time below the planned concurrency between the last opening send and the last
     start, `underfilled_share` the same without a slot's handovers of up to 2 ms from one request to the next.
     """
@@ -101,6 +103,9 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
     concurrency_max: int | None = None
     below_share: float | None = None
     underfilled_share: float | None = None
+    outstanding_limit: int | None = None
+    not_delivered: str = ""
+    open_loop: bool = False
     damage: tuple[str, ...] = ()
 
     @property

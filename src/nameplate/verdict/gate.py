@@ -21,6 +21,7 @@ class Gate(StrEnum):
     timeout = "timeout"
     reset = "reset"
     refused = "refused"
+    outstanding = "outstanding"
 
     all_ended = "all_ended"
 
@@ -39,6 +40,7 @@ class Gate(StrEnum):
     identity = "identity"
     client_lateness = "client_lateness"
     concurrency = "concurrency"
+    arrivals = "arrivals"
     evidence = "evidence"
 
 
@@ -62,6 +64,7 @@ CONTRACT = (
     Gate.identity,
     Gate.client_lateness,
     Gate.concurrency,
+    Gate.arrivals,
     Gate.evidence,
 )
 
@@ -72,6 +75,8 @@ MEANING: dict[Gate, str] = {
     Gate.timeout: "requests hit a deadline of the client",
     Gate.reset: "the server reset connections",
     Gate.refused: "the server refused connections",
+    Gate.outstanding: "the server fell so far behind that the load was ended",
+    Gate.arrivals: "arrivals were not delivered as planned",
     Gate.all_ended: "requests were cancelled, unfinished or never started",
     Gate.bad_request: "the server says that the requests themselves are wrong",
     Gate.warmup: "warm-up requests failed, so the server was not ready",

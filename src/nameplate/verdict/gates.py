@@ -20,6 +20,7 @@ def judge_gates(facts: TrialFacts, *, error_rate_decides: bool = False) -> tuple
     """Judge every gate; with an `error_rate` SLO in the contract, load failures are counted and not judged."""
     return (
         *(_load(gate, facts, error_rate_decides) for gate in LOAD),
+        _outstanding(facts),
         _all_ended(facts),
         _none_of(Gate.bad_request, facts.bad_requests, facts.sent, "requests"),
         _none_of(Gate.warmup, facts.warmup_failed, facts.warmup_failed, "warm-up requests"),
@@ -36,6 +37,7 @@ def judge_gates(facts: TrialFacts, *, error_rate_decides: bool = False) -> tuple
         _identity(facts),
         _lateness(facts),
         _concurrency(facts),
+        _arrivals(facts),
         _evidence(facts),
     )
 
@@ -53,6 +55,27 @@ def _load(gate: Gate, facts: TrialFacts, error_rate_decides: bool) -> GateResult
     if error_rate_decides:
         return GateResult(gate, "pass", f"{said}; the error_rate SLO decides", count)
     return GateResult(gate, "fail", said, count)
+
+
+def _outstanding(facts: TrialFacts) -> GateResult:
+    gate = Gate.outstanding
+    if facts.outstanding_limit is None:
+        return GateResult(
+            gate, "pass", "within the limit" if facts.open_loop else "a closed loop has none", 0
+        )
+    said = f"{facts.outstanding_limit} requests were unanswered at once: {MEANING[gate]}"
+    return GateResult(gate, "fail", said, facts.outstanding_limit)
+
+
+def _arrivals(facts: TrialFacts) -> GateResult:
+    gate = Gate.arrivals
+    if not facts.open_loop:
+        return GateResult(gate, "pass", "a closed loop has none", 0)
+    if facts.not_delivered and not facts.cancelled and not facts.unfinished:
+        return GateResult(gate, "invalid", f"{MEANING[gate]}: {facts.not_delivered}", facts.sent)
+    if facts.not_delivered:
+        return GateResult(gate, "unverified", f"the load was cut: {facts.not_delivered}", facts.sent)
+    return GateResult(gate, "pass", "delivered as planned", facts.sent)
 
 
 def _all_ended(facts: TrialFacts) -> GateResult:

@@ -24,6 +24,7 @@ GATES_OF: dict[Name, tuple[Gate, ...]] = {
         Gate.timeout,
         Gate.reset,
         Gate.refused,
+        Gate.outstanding,
         Gate.warmup,
     ),
     Name.non_empty_output: (Gate.empty_output,),
@@ -38,7 +39,7 @@ GATES_OF: dict[Name, tuple[Gate, ...]] = {
     Name.no_other_traffic: (Gate.no_other_traffic,),
     Name.server_counters: (Gate.server_counters,),
     Name.same_server: (Gate.identity,),
-    Name.planned_concurrency: (Gate.concurrency,),
+    Name.planned_concurrency: (Gate.concurrency, Gate.arrivals),
     Name.whole_evidence: (Gate.evidence,),
 }
 

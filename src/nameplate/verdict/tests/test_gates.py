@@ -44,6 +44,8 @@ LOST = IdentityChange("version", "unverified", "1", None)
 
 MUTATIONS: list[tuple[Gate, str, dict[str, Any]]] = [
     *[(gate, "fail", {"load_failures": {gate.value: 1}, "ok": 63, "failed": 1}) for gate in LOAD],
+    (Gate.outstanding, "fail", {"open_loop": True, "outstanding_limit": 64}),
+    (Gate.arrivals, "invalid", {"open_loop": True, "not_delivered": "63 of 64 planned requests were sent"}),
     (Gate.all_ended, "inconclusive", {"ok": 63, "cancelled": 1}),
     (Gate.all_ended, "inconclusive", {"ok": 63, "unfinished": 1}),
     (Gate.all_ended, "inconclusive", {"ok": 63, "sent": 63}),
@@ -102,7 +104,7 @@ def statuses(facts: TrialFacts, *, error_rate_decides: bool = False) -> dict[Gat
 def test_sound_facts_pass_every_gate() -> None:
     """Every gate has a result, and all pass."""
     found = statuses(SOUND)
-    assert set(found) == set(Gate) == set(MEANING) == {*LOAD, *CONTRACT, Gate.all_ended}
+    assert set(found) == set(Gate) == set(MEANING) == {*LOAD, *CONTRACT, Gate.all_ended, Gate.outstanding}
     assert set(found.values()) == {"pass"}
 
 
