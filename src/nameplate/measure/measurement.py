@@ -12,6 +12,7 @@ from nameplate.measure.correctness import Correctness, count
 from nameplate.measure.delivered import Delivered, measure_delivered
 from nameplate.measure.latency import PhaseLatencies, measure_latencies
 from nameplate.measure.lateness import Lateness, measure_lateness
+from nameplate.measure.queueing import Queueing, measure_queueing
 from nameplate.measure.rates import Rates, SingleUser, measure_rates, single_user
 from nameplate.measure.server_side import ServerSide, measure_server
 from nameplate.measure.trial_evidence import TrialEvidence
@@ -19,8 +20,8 @@ from nameplate.measure.windows import Window, steady, whole_run
 
 
 class Measurement(Struct, frozen=True, kw_only=True):
-    """Hold a trial's numbers; `single_user` only at concurrency one, `delivered` only of an open
-    loop. Null is absent, never zero."""
+    """Hold a trial's numbers; `single_user` only at concurrency one, `delivered` and
+    `queueing` only of an open loop. Null is absent, never zero."""
 
     correctness: Correctness
     latencies: PhaseLatencies
@@ -32,6 +33,7 @@ class Measurement(Struct, frozen=True, kw_only=True):
     steady_window: Window | None
     single_user: SingleUser | None
     delivered: Delivered | None = None
+    queueing: Queueing | None = None
 
 
 def measure(evidence: TrialEvidence) -> Measurement:
@@ -53,4 +55,5 @@ def measure(evidence: TrialEvidence) -> Measurement:
         steady_window=steady(measured),
         single_user=single_user(measured, evidence.plan.shape) if alone else None,
         delivered=measure_delivered(evidence.plan, measured, overrun=evidence.overrun),
+        queueing=measure_queueing(evidence),
     )

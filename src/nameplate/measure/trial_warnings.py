@@ -9,7 +9,7 @@ from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.verdict.facts import TrialFacts
 from nameplate.verdict.gate import Gate, GateResult
 from nameplate.verdict.trial import SloResult
-from nameplate.verdict.warnings import Code, Warned, above_running_limit
+from nameplate.verdict.warnings import Code, Warned, above_running_limit, latency_drifts, queue_rises
 
 
 def trial_warnings(
@@ -73,6 +73,16 @@ def trial_warnings(
                 "Sample as in operation, e.g. --temperature 1; greedy decoding loops most.",
             )
         )
+    queueing = measurement.queueing
+    if (
+        queueing is not None
+        and queueing.outstanding is not None
+        and queueing.outstanding.conclusion == "rising"
+    ):
+        found.append(queue_rises(queueing.outstanding.trend.change))
+    thirds = queueing.thirds if queueing is not None else None
+    if thirds is not None and thirds.significant and thirds.material:
+        found.append(latency_drifts(thirds.sizes))
     limit = evidence.identity_before.integer("running_limit_effective")
     # An open loop has no concurrency of its own: its plan's is the limit at which it ends.
     closed = evidence.plan.arrivals is None

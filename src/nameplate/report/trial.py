@@ -13,6 +13,7 @@ from nameplate.measure.concurrency import Concurrency
 from nameplate.measure.delivered import Delivered
 from nameplate.measure.latency import PhaseLatencies
 from nameplate.measure.lateness import Lag
+from nameplate.measure.queueing import Queueing
 from nameplate.measure.rates import Rate
 from nameplate.measure.result import TrialResult
 from nameplate.measure.server_side import Gauge
@@ -107,6 +108,21 @@ def _delivered(delivered: Delivered) -> str:
         for test in tests
     ]
     return said + (f"; {', '.join(held)}" if held else "")
+
+
+def _queueing(queueing: Queueing) -> str:
+    """Say whether the queue was bounded and the latency steady, after what was left out as a warm-up."""
+    said = []
+    for name, growth in (("outstanding", queueing.outstanding), ("waiting in the server", queueing.waiting)):
+        if growth is not None:
+            most = numbers.count(growth.most_change)
+            said.append(f"{name} {growth.conclusion} (a rise of {most} at most, p {growth.p_value:.2g})")
+    if queueing.thirds is not None:
+        drifts = queueing.thirds.significant and queueing.thirds.material
+        parts = " / ".join(numbers.duration(value) for value in queueing.thirds.sizes)
+        said.append(f"median TTFT by thirds {parts}: {'drifting' if drifts else 'steady'}")
+    left = f"the first {numbers.duration(queueing.warm_up_s * 1e9)} left out" if queueing.warm_up_s else ""
+    return "; ".join([*said, *([left] if left else [])]) or "too little to tell"
 
 
 def _latencies(latencies: PhaseLatencies, open_loop: bool) -> RenderableType:
@@ -246,6 +262,8 @@ def _work(result: TrialResult) -> RenderableType:
         )
     if measured.delivered is not None:
         lines.insert(1, ("Arrivals", _delivered(measured.delivered)))
+    if measured.queueing is not None:
+        lines.insert(2, ("Queue", _queueing(measured.queueing)))
     return Group(heading("What was done"), facts(lines))
 
 

@@ -35,6 +35,8 @@ class Code(StrEnum):
     prompt_length_off = "prompt_length_off"
     silent_tail = "silent_tail"
     looping = "looping"
+    queue_rises = "queue_rises"
+    latency_drifts = "latency_drifts"
     unverified_gate = "unverified_gate"
     alternatives = "alternatives"
 
@@ -130,6 +132,27 @@ def above_running_limit(concurrency: int, running_limit: int | None) -> Warned |
         f"C={concurrency} is above the {running_limit} requests that the server runs at once.",
         "The rest waits in its queue, and that time is part of the TTFT.",
         "Nothing, if this is meant: client concurrency includes waiting requests.",
+    )
+
+
+def queue_rises(change: float) -> Warned:
+    """Warn where the requests outstanding in an open loop rise on and on."""
+    return Warned(
+        Code.queue_rises,
+        f"The outstanding requests rose by {change:.1f} over the measured part.",
+        "The server does not keep up with this rate: a longer run has higher latencies, without bound.",
+        "Measure a lower rate, or more requests.",
+    )
+
+
+def latency_drifts(thirds_ns: tuple[float, float, float]) -> Warned:
+    """Warn where the TTFT from schedule differs between the thirds of an open loop."""
+    said = ", ".join(format_duration(value) for value in thirds_ns)
+    return Warned(
+        Code.latency_drifts,
+        f"The median TTFT from schedule is {said} in the three parts of the trial.",
+        "Its percentiles belong to no steady state.",
+        "Measure more requests, until the parts agree, or a lower rate.",
     )
 
 
