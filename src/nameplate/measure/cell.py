@@ -89,7 +89,8 @@ class Cell(Struct, frozen=True, kw_only=True):
     window, `e2e_per_user` is output tokens / E2E of each. Gauges are over the server's samples in the window.
     `restarts` counts streams that started again within it, `starting_share` is the share of the streams' time between
     such a send and its first output, `prefill_inside` says that some of those were not cached, null where that is not
-    known. `estimated_by` says what estimated tokens rest on.
+    known. `stalled_streams` counts those that sent nothing any more well before the window ended, or nothing at all.
+    `estimated_by` says what estimated tokens rest on.
     """
 
     streams: int
@@ -128,6 +129,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     restarts: int = 0
     starting_share: float | None = None
     prefill_inside: bool | None = False
+    stalled_streams: int = 0
     judged_streams: int = 0
     looped_streams: int = 0
 
@@ -192,6 +194,7 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
         restarts=len(again),
         starting_share=_starting_share(measured, window, streams, evidence.ended_ns),
         prefill_inside=_prefill_inside(evidence, again),
+        stalled_streams=silent + sum(part.stalled for part in parts),
         judged_streams=judged,
         looped_streams=looped,
     )

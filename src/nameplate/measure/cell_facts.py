@@ -69,6 +69,8 @@ def cell_facts(
         mean_waiting=cell.waiting.mean if cell.waiting else None,
         starting_share=cell.starting_share,
         in_flight_below=share,
+        # What starts again is prefilled before it produces, and holds up the others meanwhile.
+        stalled_streams=0 if cell.restarts or plan.hold.arrival is not None else cell.stalled_streams,
         judged_streams=cell.judged_streams,
         looped_streams=cell.looped_streams,
         loop_limit=plan.hold.loop_limit,
@@ -130,6 +132,9 @@ def cell_notes(cell: Cell, gates: Sequence[GateResult], *, looped: bool = False)
     notes += _bunched(cell)
     if cell.itl.censored:
         notes.append(f"{cell.itl.censored} of {cell.streams} streams sent nothing within the window")
+    stalled = cell.stalled_streams - cell.itl.censored
+    if stalled > 0:
+        notes.append(f"{stalled} of {cell.streams} streams fell silent well before the window ended")
     if cell.window is not None and not cell.samples and cell.scrape_failures:
         notes.append(f"unobserved: all {cell.scrape_failures} looks at the server within the window failed")
     elif cell.window is not None and not cell.samples:

@@ -13,13 +13,18 @@ from nameplate.evidence.timeline import Timeline
 from nameplate.measure.windows import Window, tokens_an_event
 from nameplate.statistics.percentile import Distribution, summarise
 
+# A stream has stalled when the window's end finds it silent for this share of the window, and for so many times as long
+# as in any gap of its before: a server that steps slowly is not one that hangs.
+STALLED_SHARE = 1 / 3
+STALLED_GAPS = 3
+
 
 class Part(Struct, frozen=True):
     """Hold the part of one request that lies within a window.
 
     `itl_ns` is (last - first event) / tokens after the first, None without such tokens. `gaps_ns` are those that end
     in the window. `silent` says that when the window ended the request was in flight, and had been silent for longer
-    than in any gap within the window.
+    than in any gap within the window; `stalled` that it had for so long that nothing more was to come in it.
     """
 
     index: int
@@ -27,6 +32,7 @@ class Part(Struct, frozen=True):
     itl_ns: float | None
     gaps_ns: array[int]
     silent: bool
+    stalled: bool = False
 
 
 def parts_of(
@@ -87,7 +93,9 @@ def _part(window: Window, cut: _Cut, tokens: int | None, longest_ns: int, going:
     begin_ns, end_ns, after = times[first], times[last - 1], first + 1
     if first and begin_ns - window.begin_ns > most_ns:
         begin_ns, after = window.begin_ns, first
-    silent = timeline.index in going and window.end_ns - end_ns > most_ns
+    silent_ns = window.end_ns - end_ns if timeline.index in going else 0
+    silent = silent_ns > most_ns
+    stalled = silent_ns > max(STALLED_SHARE * window.length_ns, STALLED_GAPS * most_ns)
     if silent:
         end_ns = window.end_ns
     if counts is not None:
@@ -96,7 +104,7 @@ def _part(window: Window, cut: _Cut, tokens: int | None, longest_ns: int, going:
         later = (last - after) * tokens_an_event(timeline, tokens)
     itl_ns = (end_ns - begin_ns) / later if later > 0 else None
     ended = gaps + array("q", [times[first] - times[first - 1]]) if first else gaps
-    return Part(timeline.index, last - first, itl_ns, ended, silent)
+    return Part(timeline.index, last - first, itl_ns, ended, silent, stalled)
 
 
 def _going_on(rows: Sequence[RequestRow], window: Window) -> set[int]:

@@ -23,7 +23,8 @@ class CellStatus(StrEnum):
     interrupted = "interrupted"
 
 
-# A cell may have fewer running than asked, or fewer of our own in flight, in this share of its samples.
+# A cell may have fewer running than asked, or fewer of our own in flight, in this share of its samples; and so many of
+# its streams may fall silent.
 UNDERFILLED_SHARE = 0.05
 # So many of the streams may wait on average: short answers that start again spend a few percent of their time so.
 KEPT_WAITING_SHARE = 0.1
@@ -52,6 +53,7 @@ class CellFacts(Struct, frozen=True, kw_only=True):
     is what the cell's prompts need by the planned sharing, `kv_held_share` the fullest that the pool was.
     `other_traffic` tells of requests beyond ours where the gauges are not held against the number of streams.
     `starting_share` is the share of the streams' time between a later request's send and its first output.
+    `stalled_streams` are those that fell silent while they ran, with none starting again that could hold them up.
     `counted_requests` is set for a load that is counted instead of held.
     """
 
@@ -77,6 +79,7 @@ class CellFacts(Struct, frozen=True, kw_only=True):
     mean_waiting: float | None = None
     starting_share: float | None = None
     in_flight_below: float | None = None
+    stalled_streams: int = 0
     judged_streams: int = 0
     looped_streams: int = 0
     loop_limit: float = 0.05
@@ -141,6 +144,11 @@ def _status(facts: CellFacts) -> tuple[CellStatus, str]:
         return (
             CellStatus.looped,
             f"{facts.looped_streams} of {texts} {what} repeated themselves, {facts.loop_limit:.0%} may",
+        )
+    if facts.tokens and facts.stalled_streams > UNDERFILLED_SHARE * streams:
+        return (
+            CellStatus.server_error,
+            f"{facts.stalled_streams} of {streams} streams fell silent and stayed so: the server hangs, see its log",
         )
     if not facts.tokens:
         return CellStatus.server_error, "no output arrived within the window"

@@ -190,3 +190,30 @@ def test_lengths_are_held_against_what_each_request_asked() -> None:
     )
     assert refused_length([structs.replace(streams[0], prompt_tokens=1500)], plan) == ""
     assert refused_length([structs.replace(whole, outcome="http_error", http_status=429)], plan) == ""
+
+
+def test_streams_that_fall_silent_for_good_void_a_cell() -> None:
+    """A server that keeps a stream and sends no more of it hangs: half of its window is no sustained decode."""
+    hung = [Part(0, every(10 * MS)), Part(1, every(10 * MS, end_ns=BEGIN + 2 * S))]
+    found = speed(cell_evidence(hung))
+    assert found.verdict.status is CellStatus.server_error
+    assert "1 of 2 streams fell silent" in found.verdict.reason
+    assert found.cell is not None and found.cell.stalled_streams == 1
+
+
+def test_a_short_silence_at_the_end_of_a_window_is_a_gap() -> None:
+    """What could go on after the window's end is not held against a server, nor are steps that always take long."""
+    pause = [Part(0, every(10 * MS)), Part(1, every(10 * MS, end_ns=END - S))]
+    assert speed(cell_evidence(pause)).verdict.status is CellStatus.valid
+    slow = [Part(0, every(10 * MS)), Part(1, [2 * S, BEGIN + S // 2, BEGIN + 2 * S])]
+    assert speed(cell_evidence(slow)).verdict.status is CellStatus.valid
+
+
+def test_a_silence_while_a_stream_starts_again_is_a_note() -> None:
+    """A prompt that is prefilled anew holds up the others; that they sent nothing meanwhile is said."""
+    held_up = Part(0, every(10 * MS, end_ns=BEGIN + 2 * S))
+    ended = Part(1, every(10 * MS, end_ns=BEGIN + S), outcome="ok", end_ns=BEGIN + S, finish_ns=BEGIN + S)
+    again = Part(1, [END - 50 * MS, END + MS], index=2, sent_ns=BEGIN + S, phase="steady")
+    found = speed(cell_evidence([held_up, ended, again]))
+    assert "1 of 2 streams fell silent well before the window ended" in found.verdict.notes
+    assert found.verdict.status is CellStatus.valid
