@@ -148,7 +148,7 @@ def _status(facts: CellFacts) -> tuple[CellStatus, str]:
     if facts.tokens and facts.stalled_streams > UNDERFILLED_SHARE * streams:
         return (
             CellStatus.server_error,
-            f"{facts.stalled_streams} of {streams} streams fell silent and stayed so: the server hangs, or set them aside; see its log",
+            f"{facts.stalled_streams} of {streams} streams fell silent for good; its log may tell why the server hangs",
         )
     if not facts.tokens:
         return CellStatus.server_error, "no output arrived within the window"
