@@ -36,7 +36,7 @@ EDGE_SAMPLES = 100
 STEP_NS = 10_000_000
 
 # Their counter of generated tokens moves when a request ends (their own sources), which says nothing of a window.
-COUNT_AT_THE_END = ("sglang",)
+COUNT_AT_THE_END = ("sglang", "llama.cpp")
 
 Warmth = Literal["cold", "warm", "partly warm", "unknown"]
 # How many tokens a chunk holds where the server does not count along: as in the answers that ended, as the server's own

@@ -188,6 +188,15 @@ def _contradictions(cell: Cell) -> list[str]:
         step = cell.streams * max(1.0, cell.tokens_per_chunk or 1.0)
         beyond = abs(counter.server_tokens - counter.our_tokens) > step + counter.doubt_tokens
         notes += [f"the server's own token counter differs by {difference:+.1%}"] * beyond
+    if (
+        counter is not None
+        and not counter.server_tokens
+        and counter.our_tokens > counter.doubt_tokens + cell.streams
+    ):
+        notes.append(
+            f"the server's own token counter stood still while {counter.our_tokens:,.0f} tokens of ours arrived: its "
+            "metrics page is stale, or counts when a request ends"
+        )
     ratio = cell.kv.ratio if cell.kv else None
     if cell.kv is not None and ratio is not None and abs(ratio - 1) > KV_TOLERANCE:
         notes.append(

@@ -217,3 +217,12 @@ def test_a_silence_while_a_stream_starts_again_is_a_note() -> None:
     found = speed(cell_evidence([held_up, ended, again]))
     assert "1 of 2 streams fell silent well before the window ended" in found.verdict.notes
     assert found.verdict.status is CellStatus.valid
+
+
+def test_a_counter_that_stands_still_is_told() -> None:
+    """A page that shows the same count again and again while tokens arrive is stale, and its gauges with it."""
+    stale = [structs.replace(one, output_tokens_total=700) for one in samples(2)]
+    found = speed(cell_evidence(two(), samples=stale))
+    assert any("token counter stood still while" in note for note in found.verdict.notes)
+    ended = cell_evidence(two(), samples=stale, identity_before=identity(engine="llama.cpp"))
+    assert not any("counter" in note for note in speed(ended).verdict.notes), "it counts when a request ends"
