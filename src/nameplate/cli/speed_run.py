@@ -6,6 +6,8 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+import click
+from click.core import ParameterSource
 from msgspec import structs
 
 from nameplate.cli.ground import require_descriptors
@@ -32,6 +34,38 @@ from nameplate.studies.speed_conduct import (
     finished_result,
     prepare_speed,
     prepare_speed_again,
+)
+
+# What a study that goes on may be told anew: how to reach its server, how to run its load, what to print.
+_TOLD_ANEW = frozenset(
+    [
+        "target",
+        "model",
+        "api",
+        "resume",
+        "all_measurements",
+        "show_discarded",
+        "as_json",
+        "quiet_terminal",
+        "server_host",
+        "live",
+        "faults",
+        "api_key_env",
+        "api_key_file",
+        "headers",
+        "ca_file",
+        "insecure",
+        "server_log",
+        "facts",
+        "kv_tokens",
+        "tokenizer",
+        "raw",
+        "no_raw",
+        "no_prompts",
+        "workers",
+        "connections",
+        "ordinary_scheduling",
+    ]
 )
 
 
@@ -74,6 +108,7 @@ def _resume(
 ) -> tuple[SpeedResult, Path]:
     archive = StudyArchive.open(options["resume"])
     contract = archive.contract()
+    _tell_unused()
     if contract.speed is None:
         raise CallerError(
             f"{archive.directory} is no speed study.", hint="Go on with it by the command that began it."
@@ -105,6 +140,23 @@ def _resume(
                 archive.seal()
             raise
         return conduct_speed(prepared, left), archive.directory
+
+
+def _tell_unused() -> None:
+    """Say which options have no effect: a study goes on by the matrix that it began with."""
+    context = click.get_current_context()
+    given = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name is not None
+        and parameter.name not in _TOLD_ANEW
+        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        from nameplate.report.console import people
+
+        words = f"note: a study goes on by what it began with, so these are not used: {', '.join(given)}"
+        people().print(words, markup=False, highlight=False)
 
 
 def _surroundings(address: Address, options: dict[str, Any]) -> Surroundings:

@@ -460,8 +460,10 @@ def test_a_finished_study_is_only_printed(run: Run) -> None:
     sealed = {path: path.stat().st_mtime_ns for path in Path("x").glob("trials/*/manifest.json")}
     before = json.loads(Path("x/result.json").read_text())
     # Its server need not be there any more.
-    code, out, _err = run("speed", "--resume", "x")
-    assert code == 0 and "1K" in out
+    code, out, err = run("speed", "--resume", "x")
+    assert code == 0 and "1K" in out and "not used" not in err
+    code, out, err = run("speed", "--resume", "x", "--window", "9s", "-c", "4", "--all")
+    assert code == 0 and "so these are not used: --concurrency, --window" in " ".join(err.split())
     assert {path: path.stat().st_mtime_ns for path in Path("x").glob("trials/*/manifest.json")} == sealed
     assert json.loads(Path("x/result.json").read_text()) == before
     assert run("verify", "x")[0] in (0, 3)
