@@ -178,3 +178,27 @@ def test_impossible_plans_are_refused() -> None:
         dispersion_of_arrivals([1.0], 5.0, 5.0, 1.0)
     with pytest.raises(ValueError):
         delivered_rate(3, 0.0)
+
+
+@pytest.mark.parametrize("shape", [1e-3, 0.05, 0.3, 4.0, 1e6])
+@pytest.mark.parametrize("count", [0, 1, 2, 40])
+def test_a_count_of_gamma_arrivals_can_be_judged_however_few(shape: float, count: int) -> None:
+    """Bursts of any shape and stretches of any length have a p-value, and where an arrival begins them it is exact."""
+    for expected in (0.0, 1e-9, 0.5, float(count), 1e6):
+        found = count_of_arrivals(count, expected, "gamma", shape=shape)
+        assert found.p_value is not None and 0 <= found.p_value <= 1
+    assert count_of_arrivals(count, float(count), "gamma", shape=shape).held or shape < 0.1
+
+
+def test_a_slack_forgives_as_much_and_no_more() -> None:
+    """Gaps that are wrong by no more than the slack are held, and others are still found."""
+    draws = random.Random("slack")
+    times = arrivals(draws, 5.0, 60.0, 0.1)
+    # A loop sends one after the other: what is due at once leaves a thousandth apart.
+    sent: list[float] = []
+    for time in times:
+        sent.append(max(time, sent[-1] + 0.001) if sent else time)
+    moved = gaps(sent)
+    assert gaps_of_arrivals(moved, 5.0, "gamma", shape=0.1).held is False
+    assert gaps_of_arrivals(moved, 5.0, "gamma", shape=0.1, slack=0.001).held
+    assert gaps_of_arrivals(moved, 5.0, "poisson", slack=0.001).held is False
