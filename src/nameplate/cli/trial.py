@@ -6,11 +6,13 @@ import sys
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from nameplate.cli.options import contract_options, evidence_options, sampling_options, server_options
 from nameplate.contract.arrivals import OUTSTANDING_LIMIT, ArrivalPlan
 from nameplate.contract.errors import CallerError, Interrupted
 from nameplate.contract.rules import Rules
+from nameplate.schedule.stage import process_of
 
 
 @click.command("trial")
@@ -89,10 +91,25 @@ def _load(options: dict[str, Any]) -> tuple[int, ArrivalPlan | None]:
             hint="For example -c 8, or --rate 2.5.",
         )
     if rate is None:
+        given = click.get_current_context().get_parameter_source
+        for name in ("arrivals", "outstanding_limit"):
+            if given(name) is ParameterSource.COMMANDLINE:
+                raise CallerError(
+                    f"--{name.replace('_', '-')} belongs to an open loop.", hint="Give --rate in place of -c."
+                )
         return concurrency, None
     if options["start"] != "burst" or options["stagger"] is not None:
         raise CallerError(
             "--start and --stagger belong to a closed loop.", hint="Leave them out with --rate."
         )
     limit = options["outstanding_limit"]
-    return limit, ArrivalPlan.parse(rate, options["arrivals"], options["seed"], limit)
+    if limit < options["workers"]:
+        raise CallerError(
+            f"{options['workers']} workers cannot share {limit} outstanding requests.",
+            hint="Raise --outstanding-limit, or ask for fewer --workers.",
+        )
+    arrivals = ArrivalPlan.parse(rate, options["arrivals"], options["seed"], limit)
+    process_of(
+        arrivals
+    )  # Refuses a rate or a shape that cannot be offered, before the server is asked anything.
+    return limit, arrivals

@@ -72,9 +72,11 @@ class LoadProcess:
 
     @property
     def broke_off(self) -> bool:
-        """Say whether the process ended before its load did, through a fault."""
+        """Say whether the process ended before its load did, through a fault or at the outstanding limit."""
         word = self.last_word
-        return word is not None and (word.finished is None or word.finished.failure is not None)
+        if word is None or word.finished is None:
+            return word is not None
+        return word.finished.failure is not None or word.finished.overrun
 
     def reports(self) -> list[Progress]:
         """Read what it has said; sets `last_word` at the end of its output."""

@@ -228,6 +228,8 @@ class VirtualLoad:
                     self._close_of(flight)
                 # What ended by a deadline must be accounted for before the stage counts as over.
                 load.parse(2**62, world.now_ns)
+                if load.overrun and load.flights:
+                    self._cancel(now_ns)
                 self._report(now_ns)
         load.parse(2**62, world.now_ns)
         self._report(world.now_ns())
@@ -239,9 +241,12 @@ class VirtualLoad:
         elif command == "release":
             self._load.release(self._world.now_ns())
         elif command == "cancel":
-            for flight in self._load.cancel(now_ns):
-                self._close_of(flight)
-            self._load.parse(2**62, self._world.now_ns)
+            self._cancel(now_ns)
+
+    def _cancel(self, now_ns: int) -> None:
+        for flight in self._load.cancel(now_ns):
+            self._close_of(flight)
+        self._load.parse(2**62, self._world.now_ns)
 
     def _close_of(self, flight: Flight) -> None:
         for connection, owner in list(self._flights.items()):

@@ -268,7 +268,10 @@ class _Trial:
             prompts_path=str(self.directory / layout.PROMPTS),
             keeping=setup.keeping,
             new_connections=setup.new_connections,
-            outstanding_limit=-(-plan.arrivals.outstanding_limit // setup.workers) if plan.arrivals else None,
+            # All workers together never have more than the limit.
+            outstanding_limit=max(1, plan.arrivals.outstanding_limit // setup.workers)
+            if plan.arrivals
+            else None,
             raise_scheduling=setup.raise_scheduling,
             workers=setup.workers,
         )
