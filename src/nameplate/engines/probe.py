@@ -13,7 +13,7 @@ from nameplate.contract.identity import Fact, Identity
 from nameplate.contract.sampling import Sampling
 from nameplate.contract.target import Target
 from nameplate.engines.adapter import Adapter
-from nameplate.engines.ask import Asked, ask
+from nameplate.engines.ask import TIMEOUT_S, Asked, ask
 from nameplate.engines.capability import HINTS, Capability, ProbeReport, ProbeRequest, Status
 from nameplate.engines.flush import CacheReading, FlushProof, prove_flush, read_cache
 from nameplate.engines.identify import identify
@@ -51,11 +51,13 @@ class Probe:
         sampling: Sampling | None = None,
         *,
         idle_limit_ns: int = 60 * SECOND_NS,
+        patience_s: float = TIMEOUT_S,
     ) -> None:
         self.adapter = adapter
         self._nonce = nonce
         self._sampling = sampling or Sampling()
         self._idle_limit_ns = idle_limit_ns
+        self._patience_s = patience_s
         self._requests: list[ProbeRequest] = []
         self._found: list[Capability] = []
         self._texts = 0
@@ -279,7 +281,8 @@ class Probe:
 
     def _ask(self, purpose: str, body: bytes) -> Asked:
         streaming = b'"stream":true' in body
-        answer = ask(self.adapter.transport, body, self.adapter.target.generate_path, streaming=streaming)
+        path = self.adapter.target.generate_path
+        answer = ask(self.adapter.transport, body, path, streaming=streaming, timeout_s=self._patience_s)
         self._keep(purpose, body, answer)
         return answer
 
@@ -317,9 +320,10 @@ def probe(
     log: Mapping[str, Fact] | None = None,
     given: Mapping[str, Fact] | None = None,
     idle_limit_ns: int = 60 * SECOND_NS,
+    patience_s: float = TIMEOUT_S,
 ) -> ProbeReport:
     """Probe one server; see `Probe.run`. `log` and `given` are facts from `--server-log` and `--fact`."""
-    return Probe(adapter, nonce, sampling, idle_limit_ns=idle_limit_ns).run(log, given)
+    return Probe(adapter, nonce, sampling, idle_limit_ns=idle_limit_ns, patience_s=patience_s).run(log, given)
 
 
 def refused_plain_request(target: Target, answer: Asked) -> ServerError:

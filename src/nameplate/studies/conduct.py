@@ -17,6 +17,7 @@ from nameplate.contract.identity import Fact, Identity
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.shape import Shape
 from nameplate.contract.target import Credentials, Target
+from nameplate.engines.ask import TIMEOUT_S
 from nameplate.engines.identify import limit_warning
 from nameplate.evidence.header import Keeping
 from nameplate.evidence.journal import Journal
@@ -208,7 +209,14 @@ def surveyed(
 
     conditions.watch.tell("probing the server")
     site = survey(
-        conditions.ground, target, contract.sampling, nonce, note, log=conditions.log, given=conditions.given
+        conditions.ground,
+        target,
+        contract.sampling,
+        nonce,
+        note,
+        log=conditions.log,
+        given=conditions.given,
+        patience_s=max(TIMEOUT_S, contract.deadlines.first_output_ns / 1e9),
     )
     require_contract_fields(site.report, contract.sampling)
     require_flush(site.report, contract.cache)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from nameplate.client.order import Ask
 from nameplate.contract.contract import Contract
 from nameplate.contract.plan import TrialPlan
-from nameplate.engines.ask import Asked, ask
+from nameplate.engines.ask import TIMEOUT_S, Asked, ask
 from nameplate.engines.transport import Transport
 from nameplate.evidence.header import PromptLength
 from nameplate.prompts.body import BodyOptions, Message, build_body, prompt_hashes
@@ -140,4 +140,5 @@ def warm_prefix(transport: Transport, contract: Contract, plan: TrialPlan, corpu
     key = PromptKey(contract.nonce, plan.name, plan.attempt, 0, "prefix warm-up")
     content = corpus.prompt(key).content
     body = build_body(BodyOptions.of(contract.target, contract.sampling), content, 1, seed=key.seed())
-    return ask(transport, body, contract.target.generate_path)
+    patience_s = max(TIMEOUT_S, contract.deadlines.first_output_ns / 1e9)
+    return ask(transport, body, contract.target.generate_path, timeout_s=patience_s)

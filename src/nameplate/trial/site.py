@@ -15,7 +15,7 @@ from nameplate.contract.sampling import Sampling
 from nameplate.contract.shape import Shape
 from nameplate.contract.target import Target
 from nameplate.engines.adapter import Adapter
-from nameplate.engines.ask import ask
+from nameplate.engines.ask import TIMEOUT_S, ask
 from nameplate.engines.capability import ProbeReport
 from nameplate.engines.detect import detect
 from nameplate.engines.identify import identify
@@ -38,13 +38,17 @@ PROBE_IDLE_NS = 10 * 10**9
 
 
 class Site(Struct, frozen=True):
-    """Hold one server, ready to be measured: its adapter, its probe's report, and the facts told beside the API."""
+    """Hold one server, ready to be measured: its adapter, its probe's report, and the facts told beside the API.
+
+    `patience_s` is how long one answer that is asked for beside the load may take.
+    """
 
     ground: Ground
     adapter: Adapter
     report: ProbeReport
     log: Mapping[str, Fact] = {}
     given: Mapping[str, Fact] = {}
+    patience_s: float = TIMEOUT_S
 
     @property
     def target(self) -> Target:
@@ -68,16 +72,25 @@ def survey(
     *,
     log: Mapping[str, Fact] | None = None,
     given: Mapping[str, Fact] | None = None,
+    patience_s: float = TIMEOUT_S,
 ) -> Site:
     """Detect and probe a server; ServerError where it cannot be measured."""
     adapter = detect(ground.transport, target, ground.clock)
-    report = probe(adapter, nonce, sampling, log=log, given=given, idle_limit_ns=PROBE_IDLE_NS)
+    report = probe(
+        adapter,
+        nonce,
+        sampling,
+        log=log,
+        given=given,
+        idle_limit_ns=PROBE_IDLE_NS,
+        patience_s=patience_s,
+    )
     accepted = structs.replace(report.target, limit_field=report.limit_field)
     report = structs.replace(report, target=accepted)
     adapter.target = accepted
     for request in report.requests:
         note("probe", **structs.asdict(request))
-    return Site(ground, adapter, report, log or {}, given or {})
+    return Site(ground, adapter, report, log or {}, given or {}, patience_s)
 
 
 def require_contract_fields(report: ProbeReport, sampling: Sampling) -> None:
@@ -226,7 +239,8 @@ class _Counter:
             return None if counted is None else counted.count
         target = self._site.target
         body = build_body(BodyOptions.of(target, Sampling(None, ignore_eos=False)), text, 1)
-        answer = ask(self._site.ground.transport, body, target.generate_path)
+        patience_s = self._site.patience_s
+        answer = ask(self._site.ground.transport, body, target.generate_path, timeout_s=patience_s)
         self._note(
             "calibration",
             prompt=text,
