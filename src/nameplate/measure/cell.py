@@ -18,7 +18,7 @@ from nameplate.measure.ramp_cache import RampCache, ramp_cache
 from nameplate.measure.readiness import Restarts, below, told
 from nameplate.measure.server_side import Gauge, delta, gauge_of
 from nameplate.measure.trial_evidence import TrialEvidence
-from nameplate.measure.windows import TokenCount, Window, tokens_inside
+from nameplate.measure.windows import TokenCount, Window, longest_without, tokens_inside
 from nameplate.statistics.percentile import Distribution, summarise
 from nameplate.verdict.facts import PromptRange
 from nameplate.verdict.tolerances import UNKNOWN_BLOCK_TOKENS
@@ -90,6 +90,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     `restarts` counts streams that started again within it, `starting_share` is the share of the streams' time between
     such a send and its first output, `prefill_inside` says that some of those were not cached, null where that is not
     known. `stalled_streams` counts those that sent nothing any more well before the window ended, or nothing at all.
+    `unseen_ns` is the longest stretch of the window without a sample that tells what runs.
     `estimated_by` says what estimated tokens rest on.
     """
 
@@ -119,6 +120,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     kv_usage: Gauge | None = None
     samples: int = 0
     scrape_failures: int = 0
+    unseen_ns: int | None = None
     queue_share: float | None = None
     below_samples: int = 0
     extra_samples: int = 0
@@ -184,6 +186,7 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
         kv_usage=gauge_of(sample.kv_usage_mean for sample in tell),
         samples=len(tell),
         scrape_failures=sum(sample.error is not None for sample in inside),
+        unseen_ns=longest_without(window, (sample.t_ns for sample in tell)) if window and tell else None,
         queue_share=_queue_share(tell),
         below_samples=sum(below(s, streams, restarts) for s in tell),
         extra_samples=sum((s.running or 0) > streams for s in tell),

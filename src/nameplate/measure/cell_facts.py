@@ -19,6 +19,8 @@ _CUT = (Outcome.cancelled, Outcome.unfinished)
 # What the server held may differ by this share from the claim before a note says so: blocks, and tokens in flight.
 KV_TOLERANCE = 0.15
 COUNTER_TOLERANCE = 0.02
+# A page that told nothing for so much of the window does not speak for the whole of it.
+UNSEEN_SHARE = 0.25
 # Half of the gaps shorter than this share of the mean time a chunk: what was sent one by one came in bunches.
 BUNCHED_SHARE = 0.05
 _ESTIMATED: dict[EstimatedBy, str] = {
@@ -139,6 +141,11 @@ def cell_notes(cell: Cell, gates: Sequence[GateResult], *, looped: bool = False)
         notes.append(f"unobserved: all {cell.scrape_failures} looks at the server within the window failed")
     elif cell.window is not None and not cell.samples:
         notes.append("the server does not tell what it runs: ready once every stream had produced output")
+    if cell.window is not None and (cell.unseen_ns or 0) > UNSEEN_SHARE * cell.window.length_ns:
+        unseen_s, whole_s = (cell.unseen_ns or 0) / 1e9, cell.window.length_ns / 1e9
+        notes.append(
+            f"unobserved for {unseen_s:.1f} s on end of the window's {whole_s:g} s: what the server ran then is unknown"
+        )
     if cell.extra_samples == 1:
         notes.append("one sample of the server showed more running than ours")
     if cell.prefill_inside is None:

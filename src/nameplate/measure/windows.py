@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -21,6 +22,13 @@ class Window(Struct, frozen=True):
     @property
     def length_ns(self) -> int:
         return self.end_ns - self.begin_ns
+
+
+def longest_without(window: Window, moments_ns: Iterable[int]) -> int:
+    """Return the longest stretch of a window without any of these moments, its edges included."""
+    inside = sorted(t_ns for t_ns in moments_ns if window.begin_ns <= t_ns < window.end_ns)
+    edges = [window.begin_ns, *inside, window.end_ns]
+    return max(later - earlier for earlier, later in pairwise(edges))
 
 
 def whole_run(measured: Sequence[RequestRow]) -> Window | None:

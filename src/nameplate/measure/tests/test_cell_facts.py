@@ -110,7 +110,16 @@ def test_each_status_from_its_evidence(
     [
         ([Part(n, every(10 * MS), None) for n in (0, 1)], {}, "tokens estimated"),
         (two(), {"samples": []}, "does not tell what it runs"),
-        (two(), {"samples": [sample(BEGIN, 2), sample(END - 1, 2, preemptions_total=3)]}, ""),
+        (
+            two(),
+            {
+                "samples": [
+                    *(sample(BEGIN + n * S, 2) for n in range(4)),
+                    sample(END - 1, 2, preemptions_total=3),
+                ]
+            },
+            "",
+        ),
         (
             two(),
             {"samples": [sample(BEGIN + n * S, 2, preemptions_total=n) for n in range(4)]},
@@ -226,3 +235,11 @@ def test_a_counter_that_stands_still_is_told() -> None:
     assert any("token counter stood still while" in note for note in found.verdict.notes)
     ended = cell_evidence(two(), samples=stale, identity_before=identity(engine="llama.cpp"))
     assert not any("counter" in note for note in speed(ended).verdict.notes), "it counts when a request ends"
+
+
+def test_a_page_that_dies_within_the_window_is_told() -> None:
+    """Gauges speak for the time in which they were read: half a window without any is said."""
+    died = [one for one in samples(2) if one.t_ns < BEGIN + 2 * S]
+    found = speed(cell_evidence(two(), samples=died))
+    assert found.verdict.status is CellStatus.valid
+    assert any("unobserved for 2.5 s on end of the window's 4 s" in note for note in found.verdict.notes)
