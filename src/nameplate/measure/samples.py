@@ -48,10 +48,11 @@ def bounds_of(row: RequestRow, metric: Metric, until_ns: int) -> Bounds | None:
 
 
 def from_schedule(rows: Sequence[RequestRow]) -> list[RequestRow]:
-    """Return rows whose latencies begin when the plan wanted them sent: what an open loop is judged by."""
-    return [
-        structs.replace(row, sent_ns=row.scheduled_ns) if row.sent_ns is not None else row for row in rows
-    ]
+    """Return rows whose latencies begin when the plan wanted them sent: what an open loop is judged by.
+
+    One that was due and never sent has waited as well.
+    """
+    return [structs.replace(row, sent_ns=row.scheduled_ns) for row in rows]
 
 
 def slo_values(slo: Slo, rows: Sequence[RequestRow], planned: int, until_ns: int) -> PhaseValues:

@@ -14,9 +14,7 @@ from nameplate.contract.plan import TrialPlan
 from nameplate.evidence.rows import RequestRow
 from nameplate.measure.delivered import Delivered, measure_delivered
 from nameplate.measure.result import TrialResult, evaluate
-from nameplate.measure.tests.trials import MS, SHAPE, S, evidence, ok_row
-from nameplate.schedule.open_loop import OpenLoop
-from nameplate.schedule.stage import process_of
+from nameplate.measure.tests.trials import MS, SHAPE, S, evidence, late, open_loop
 from nameplate.verdict.gate import Gate
 
 KINDS: list[ArrivalKind] = ["constant", "poisson", "gamma"]
@@ -28,20 +26,6 @@ def plan_of(
 ) -> TrialPlan:
     arrivals = ArrivalPlan(kind=kind, rate=rate, seed=seed, burstiness=burstiness)
     return TrialPlan("t", "single", SHAPE, 4096, requests, WARMUP, arrivals=arrivals)
-
-
-def rows_of(plan: TrialPlan, began_ns: int = 10 * S) -> list[RequestRow]:
-    """Return the rows of a plan that was delivered to the nanosecond."""
-    assert plan.arrivals is not None
-    loop = OpenLoop(process=process_of(plan.arrivals), seed=plan.arrivals.seed, requests=plan.requests)
-    return [
-        structs.replace(ok_row(WARMUP + offset, began_ns + due), slot=None) for offset, due in loop.arrivals()
-    ]
-
-
-def late(row: RequestRow, sent_ns: int) -> RequestRow:
-    """Return the row of a request that was sent at another time than it was due."""
-    return structs.replace(row, sent_ns=sent_ns, body_sent_ns=sent_ns)
 
 
 def delivered(plan: TrialPlan, rows: list[RequestRow], *, overrun: bool = False) -> Delivered:
@@ -71,7 +55,7 @@ def test_an_honest_plan_is_delivered(
     source = random.Random(seed)
     rows = [
         late(row, row.scheduled_ns + source.randrange(min(MS, round(0.2 * S / rate))))
-        for row in rows_of(plan)
+        for row in open_loop(plan)
     ]
     found = delivered(plan, rows)
     assert found.fault == "", found
@@ -82,7 +66,7 @@ def test_an_honest_plan_is_delivered(
 def test_an_honest_trial_passes() -> None:
     """The gate holds, and no limit of concurrency is asked of an open loop."""
     plan = plan_of(200)
-    result = judged(plan, rows_of(plan))
+    result = judged(plan, open_loop(plan))
     assert result.gate(Gate.arrivals).status == "pass"
     assert result.gate(Gate.concurrency).status == "pass"
     assert result.verdict.status == "pass"
@@ -100,7 +84,7 @@ def test_a_closed_loop_has_no_arrivals() -> None:
 def test_missing_sends_are_not_the_plan(kind: ArrivalKind, missing: int) -> None:
     """One request that was never started is a plan that was not delivered, and the trial is invalid."""
     plan = plan_of(120, kind=kind)
-    rows = rows_of(plan)[: 120 - missing]
+    rows = open_loop(plan)[: 120 - missing]
     result = judged(plan, rows)
     assert result.gate(Gate.arrivals).status == "invalid"
     assert f"{120 - missing} of 120" in result.gate(Gate.arrivals).detail
@@ -110,7 +94,7 @@ def test_missing_sends_are_not_the_plan(kind: ArrivalKind, missing: int) -> None
 def test_a_load_that_ended_at_its_limit_is_no_fault_of_the_client() -> None:
     """Where the outstanding limit ended the load, what was sent is the plan's beginning, and the trial fails."""
     plan = plan_of(120)
-    rows = rows_of(plan)[:70]
+    rows = open_loop(plan)[:70]
     assert delivered(plan, rows, overrun=True).fault == ""
     result = judged(plan, rows, overrun=True)
     assert result.gate(Gate.arrivals).status == "pass"
@@ -122,7 +106,7 @@ def test_a_load_that_ended_at_its_limit_is_no_fault_of_the_client() -> None:
 def test_bunched_sends_are_not_the_plan(kind: ArrivalKind) -> None:
     """Sends that wait and then leave together are another load than was asked for."""
     plan = plan_of(200, kind=kind, burstiness=2.0)
-    rows = [late(row, -(-row.scheduled_ns // S) * S + row.index) for row in rows_of(plan)]
+    rows = [late(row, -(-row.scheduled_ns // S) * S + row.index) for row in open_loop(plan)]
     assert "of the arrivals" in delivered(plan, rows).fault
     assert judged(plan, rows).verdict.status == "invalid"
 
@@ -131,7 +115,7 @@ def test_bunched_sends_are_not_the_plan(kind: ArrivalKind) -> None:
 def test_all_sent_at_one_moment_is_not_the_plan(requests: int) -> None:
     """Even to the same nanosecond."""
     plan = plan_of(requests)
-    rows = [late(row, 99 * S) for row in rows_of(plan)]
+    rows = [late(row, 99 * S) for row in open_loop(plan)]
     assert delivered(plan, rows).fault
 
 
@@ -139,7 +123,7 @@ def test_all_sent_at_one_moment_is_not_the_plan(requests: int) -> None:
 def test_two_workers_with_one_seed_are_not_the_plan(kind: ArrivalKind) -> None:
     """The same gaps sent twice, half as often each, keep the rate and are still not the plan."""
     plan = plan_of(300, kind=kind)
-    half = rows_of(plan_of(150, rate=10.0, kind=kind))
+    half = open_loop(plan_of(150, rate=10.0, kind=kind))
     rows = [structs.replace(row, index=WARMUP + 2 * n + k) for n, row in enumerate(half) for k in (0, 1)]
     assert delivered(plan, rows).fault
     result = judged(plan, rows)
@@ -150,15 +134,15 @@ def test_two_workers_with_one_seed_are_not_the_plan(kind: ArrivalKind) -> None:
 def test_another_rate_is_not_the_plan(kind: ArrivalKind, factor: float) -> None:
     """A load of half or one and a half times the rate is found by its count."""
     plan = plan_of(400, kind=kind)
-    rates = rows_of(plan_of(400, rate=20.0 * factor, kind=kind))
-    rows = [late(row, other.scheduled_ns) for row, other in zip(rows_of(plan), rates, strict=True)]
+    rates = open_loop(plan_of(400, rate=20.0 * factor, kind=kind))
+    rows = [late(row, other.scheduled_ns) for row, other in zip(open_loop(plan), rates, strict=True)]
     assert "count" in delivered(plan, rows).fault
 
 
 def test_a_closed_loop_in_disguise_is_not_the_plan() -> None:
     """Requests that are sent as soon as another one ends are evenly spread, and Poisson arrivals are not."""
     plan = plan_of(300)
-    rows = [late(row, 10 * S + n * 50 * MS) for n, row in enumerate(rows_of(plan))]
+    rows = [late(row, 10 * S + n * 50 * MS) for n, row in enumerate(open_loop(plan))]
     fault = delivered(plan, rows).fault
     assert "gaps" in fault and "dispersion" in fault
 
@@ -167,16 +151,16 @@ def test_a_closed_loop_in_disguise_is_not_the_plan() -> None:
 def test_below_two_requests_nothing_is_tested(requests: int) -> None:
     """A single request has no gap and no rate: both are null, and there is no fault."""
     plan = plan_of(requests)
-    found = delivered(plan, rows_of(plan))
+    found = delivered(plan, open_loop(plan))
     assert found.rate is None and found.tests is None and found.fault == ""
 
 
 def test_the_times_are_those_of_the_plan_itself() -> None:
     """Arrivals of the right kind and rate that are not this plan's, by another seed or order, are found."""
     plan = plan_of(100)
-    other = rows_of(plan_of(100, seed=43))
+    other = open_loop(plan_of(100, seed=43))
     assert "when the plan" in delivered(plan, other).fault
-    rows = rows_of(plan)
+    rows = open_loop(plan)
     rows[50] = structs.replace(rows[50], scheduled_ns=rows[50].scheduled_ns + 1)
     assert "1 of 100" in delivered(plan, rows).fault
 
@@ -191,6 +175,6 @@ def test_each_worker_has_its_own_beginning() -> None:
             scheduled_ns=row.scheduled_ns + (n % 2) * 700_000,
             sent_ns=row.scheduled_ns + (n % 2) * 700_000,
         )
-        for n, row in enumerate(rows_of(plan))
+        for n, row in enumerate(open_loop(plan))
     ]
     assert delivered(plan, rows).fault == ""

@@ -6,6 +6,8 @@ import hashlib
 from array import array
 from collections.abc import Callable, Sequence
 
+from msgspec import structs
+
 from nameplate.contract.contract import Contract
 from nameplate.contract.identity import Fact, Identity
 from nameplate.contract.plan import TrialPlan
@@ -16,7 +18,8 @@ from nameplate.contract.target import Target
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
 from nameplate.measure.trial_evidence import TrialEvidence
-from nameplate.schedule.stage import Phase
+from nameplate.schedule.open_loop import OpenLoop
+from nameplate.schedule.stage import Phase, stages_of
 
 MS = 1_000_000
 S = 1_000_000_000
@@ -122,6 +125,21 @@ def closed_loop(
         rows.append(row)
         free.append((row.end_ns or sent, slot))
     return rows
+
+
+def open_loop(plan: TrialPlan, *, began_ns: int = 10 * S, ttft_ns: int = 100 * MS) -> list[RequestRow]:
+    """Return the rows of a plan of arrivals that was delivered to the nanosecond."""
+    stage = stages_of(plan)[-1]
+    assert isinstance(stage.schedule, OpenLoop)
+    return [
+        structs.replace(ok_row(stage.first_index + offset, began_ns + due, ttft_ns=ttft_ns), slot=None)
+        for offset, due in stage.schedule.arrivals()
+    ]
+
+
+def late(row: RequestRow, sent_ns: int) -> RequestRow:
+    """Return the row of a request that was sent at another time than it was due."""
+    return structs.replace(row, sent_ns=sent_ns, body_sent_ns=sent_ns)
 
 
 def evidence(

@@ -5,10 +5,21 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
+from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.plan import TrialPlan
 from nameplate.engines.state import ServerSample
 from nameplate.measure.result import evaluate
-from nameplate.measure.tests.trials import MS, SHAPE, S, closed_loop, contract, evidence, ok_row
+from nameplate.measure.tests.trials import (
+    MS,
+    SHAPE,
+    S,
+    closed_loop,
+    contract,
+    evidence,
+    late,
+    ok_row,
+    open_loop,
+)
 from nameplate.report.tests.rendering import hold_golden, run_trial, text_of
 from nameplate.report.trial import trial_summary
 
@@ -25,6 +36,27 @@ def test_the_summary_reads_as_agreed(width: int) -> None:
         evidence(rows, concurrency=8, plan=plan, contract=contract("ttft p95 < 12s"), samples=samples)
     )
     hold_golden(f"trial_{width}", text_of(trial_summary(result, DIRECTORY), width))
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_summary_of_an_open_loop_reads_as_agreed(width: int) -> None:
+    """Its arrivals, what was in flight, and latency from schedule first."""
+    plan = TrialPlan("64.r20", "single", SHAPE, 4096, 200, 2, arrivals=ArrivalPlan(rate=20.0))
+    rows = [late(row, row.scheduled_ns + (row.index % 7) * 50_000) for row in open_loop(plan)]
+    result = evaluate(evidence(rows, plan=plan, contract=contract("ttft p95 < 1s")))
+    hold_golden(f"trial_open_{width}", text_of(trial_summary(result, DIRECTORY), width))
+
+
+def test_an_open_loop_that_was_ended_or_not_delivered_says_so() -> None:
+    """The limit that ended a load, and a test that its arrivals failed, stand in the line of arrivals."""
+    plan = TrialPlan("64.r20", "single", SHAPE, 4096, 200, 2, arrivals=ArrivalPlan(rate=20.0))
+    ended = evaluate(evidence(open_loop(plan)[:90], plan=plan, overrun=True))
+    text = " ".join(text_of(trial_summary(ended, DIRECTORY), 120).split())
+    assert text.startswith("fail: ")
+    assert "90 of 200 sent" in text and "ended by the limit of outstanding requests" in text
+    bunched = [late(row, -(-row.scheduled_ns // S) * S + row.index) for row in open_loop(plan)]
+    text = text_of(trial_summary(evaluate(evidence(bunched, plan=plan)), DIRECTORY), 120)
+    assert text.startswith("invalid: ") and "gaps NOT HELD" in " ".join(text.split())
 
 
 def test_a_trial_without_an_slo_says_that_the_gates_decide() -> None:
