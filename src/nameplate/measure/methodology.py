@@ -68,7 +68,7 @@ def methods(matrix: Matrix) -> tuple[Method, ...]:
             "queue share",
             "share",
             "samples of the server's gauges in the window with waiting requests / all samples",
-            "two samples a second; a failed scrape is no sample",
+            "at least two samples a second are asked for; a failed scrape is no sample",
         ),
         Method(
             "speculative acceptance",

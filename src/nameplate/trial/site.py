@@ -256,7 +256,9 @@ class _Counter:
         if not answer.ok:
             raise ServerError(
                 f"A prompt for calibrating the input length was not served: {answer.error}.",
-                hint="See the server's log.",
+                hint="Something limits how many requests are taken: lift that, or measure behind it."
+                if answer.status == 429
+                else "See the server's log.",
             )
         return answer.prompt_tokens
 
