@@ -181,9 +181,12 @@ def _bunched(cell: Cell) -> list[str]:
         return []
     each, half = mean_ns / 1e6, gaps.p50 / 1e6
     said = f"a chunk every {each:.1f} ms of a stream, and half of the gaps below {half:.2f} ms"
-    return [
-        f"output came in bunches: {said}; gaps and ITL are not the server's, the rate is as exact as a bunch"
-    ]
+    exact = (
+        "as a bunch"
+        if gaps.max is None
+        else f"to some {gaps.max / cell.window.length_ns:.0%}, a bunch in the window"
+    )
+    return [f"output came in bunches: {said}; gaps and ITL are not the server's, the rate is exact {exact}"]
 
 
 def _contradictions(cell: Cell) -> list[str]:
