@@ -143,6 +143,8 @@ def _row(
         for earlier in attempts[:-1]
         if earlier.speed is not None
     )
+    if cell.kind == "mixed" and values is not None and values.alone_ttft_ns is None:
+        notes = (*notes, "no slowdown: the long prompt alone could not be measured")
     warned = preemption_warning(matrix, cell, limits) if last is not None else None
     if warned is not None:
         notes = (*notes, warned)

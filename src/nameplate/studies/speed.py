@@ -165,9 +165,8 @@ class _Study:
         self._say_left()
 
     def _attempts(self, cell: CellPlan) -> Generator[TrialPlan, TrialResult, None]:
-        if cell.kind == "mixed" and cell.context_tokens not in self._prefilled:
-            alone = yield from self._trial(self._planner.alone(cell.context_tokens))
-            self._learn(cell, alone)
+        if cell.kind == "mixed":
+            yield from self._alone(cell)
         attempt = tries = 0
         earlier: list[TrialResult] = []
         while True:
@@ -185,6 +184,16 @@ class _Study:
             earlier.append(result)
             self._telling.tell(f"{cell} is {_words(status)}: {result.speed.verdict.reason}; tried once more")
         self._valid += result.speed.verdict.valid and not still_looped(earlier, result)
+
+    def _alone(self, cell: CellPlan) -> Generator[TrialPlan, TrialResult, None]:
+        """Measure the long prompt alone, where no valid prefill cell has, and once more where that was spoiled."""
+        plan = self._planner.alone(cell.context_tokens)
+        for _ in range(2):
+            if cell.context_tokens in self._prefilled:
+                return
+            result = yield from self._trial(plan)
+            self._learn(cell, result)
+            plan = structs.replace(plan, attempt=result.plan.attempt + 1)
 
     def abandon(self, reason: str) -> None:
         """Give every cell that has no status the one that the end of the study leaves it."""
@@ -230,7 +239,8 @@ class _Study:
         prefill, held = speed.prefill, speed.cell
         if prefill is not None and prefill.ttft_median_ns is not None and prefill.samples:
             self._forecast.learn(prefill.samples[0].prompt_tokens, prefill.ttft_median_ns)
-            self._prefilled.add(result.plan.shape.input_tokens)
+            if speed.verdict.valid:
+                self._prefilled.add(result.plan.shape.input_tokens)
         elif cell.kind == "decode" and cell.concurrency == 1 and held is not None:
             ttft_ns = held.ttft.p50
             if ttft_ns is not None and held.warmth != "warm" and self._matrix.unique_percent == 100.0:
