@@ -10,7 +10,6 @@ from nameplate.verdict.cell_plan import expected_ready_ns, ready_deadline_ns
 
 # What a trial costs beside its load: starting the load process, idle and identity before and after, sealing.
 OVERHEAD_S = 4.0
-# A request that is counted instead of timed is assumed to last as long as a window.
 _SECOND_NS = 10**9
 
 
@@ -74,6 +73,7 @@ class Forecast:
         ready_s = min(ready_s, self.deadline_s(cell))
         requests = burst_of(matrix, cell.concurrency) if cell.kind == "burst" else matrix.requests
         if requests is not None:
+            # A request that is counted instead of timed is assumed to last as long as a window.
             rounds = max(1.0, requests / cell.concurrency)
             return OVERHEAD_S + rounds * (cell.concurrency * prefill_s + matrix.window_ns / _SECOND_NS)
         warm = 2 if matrix.warm_streams else 1

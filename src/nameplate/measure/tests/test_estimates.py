@@ -51,7 +51,7 @@ def test_output_in_bunches_is_said() -> None:
     """Ten chunks at once each 400 ms are held back by something; the same chunks one by one are not."""
     bunched = [t + MS * n // 100 for t in every(400 * MS) for n in range(10)]
     said = cell_notes(cell_of(cell_evidence([Part(n, bunched) for n in (0, 1)])), ())
-    assert any("bunches" in note for note in said)
+    assert any("bunches" in note and "the rate is exact to some 10%" in note for note in said)
     even = cell_of(cell_evidence([Part(n, every(40 * MS)) for n in (0, 1)]))
     assert not any("bunches" in note for note in cell_notes(even, ()))
 
