@@ -14,10 +14,16 @@ READY_LIMIT_BYTES = 64 << 20
 
 
 class Bodies:
-    """Turn prompts of a store into whole HTTP requests, a few ahead of the load."""
+    """Turn prompts of a store into whole HTTP requests, a few ahead of the load.
 
-    def __init__(self, store: PromptStore, target: Target, credentials: Credentials) -> None:
+    With several workers what lies before the last one asked for is another's, and is not kept.
+    """
+
+    def __init__(
+        self, store: PromptStore, target: Target, credentials: Credentials, workers: int = 1
+    ) -> None:
         self._store = store
+        self._shared = workers > 1
         self._head = request_head(target, credentials)
         self._ready: dict[int, bytes] = {}
         self._ready_bytes = 0
@@ -27,6 +33,8 @@ class Bodies:
     def request(self, index: int) -> bytes:
         """Return the whole request with this index."""
         ready = self._ready.pop(index, None)
+        while self._shared and self._ready and (first := next(iter(self._ready))) < index:
+            self._ready_bytes -= len(self._ready.pop(first))
         if index >= self._next:
             self._next = index + 1
             self._until = max(self._until, index + 1 + AHEAD)

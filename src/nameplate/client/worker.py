@@ -48,7 +48,8 @@ class Worker:
         counter = SharedCounter(Path(order.counter_path)) if order.counter_path else None
         self._load = Load(order, self._recorder, counter)
         store = PromptStore.open(Path(order.prompts_path))
-        self._loop = Loop(order, self._load, Bodies(store, order.target, order.credentials), self._keep_house)
+        bodies = Bodies(store, order.target, order.credentials, order.workers)
+        self._loop = Loop(order, self._load, bodies, self._keep_house)
         self._encode = msgspec.json.Encoder().encode
         self._commands = commands
         self._unreported = b""

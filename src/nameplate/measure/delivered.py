@@ -30,13 +30,14 @@ class Delivered(Struct, frozen=True, kw_only=True):
     planned_rate: float
     rate: float | None = None
     overrun: bool = False
+    interrupted: bool = False
     misplaced: int = 0
     tests: Arrivals | None = None
 
     @property
     def fault(self) -> str:
-        """Say what was not delivered; empty where everything was, or the load was ended for the server's sake."""
-        if self.sent < self.planned and not self.overrun:
+        """Say what was not delivered; empty where everything was, up to where the server or a person ended the load."""
+        if self.sent < self.planned and not self.overrun and not self.interrupted:
             return f"{self.sent} of {self.planned} planned requests were sent"
         if self.misplaced:
             return f"{self.misplaced} of {self.planned} requests were not due when the plan has them"
@@ -46,7 +47,9 @@ class Delivered(Struct, frozen=True, kw_only=True):
         return f"the {' and the '.join(failed)} of the arrivals are not those of the plan" if failed else ""
 
 
-def measure_delivered(plan: TrialPlan, measured: Sequence[RequestRow], *, overrun: bool) -> Delivered | None:
+def measure_delivered(
+    plan: TrialPlan, measured: Sequence[RequestRow], *, overrun: bool, interrupted: bool = False
+) -> Delivered | None:
     """Test the delivered arrivals of an open loop; None for a closed one."""
     arrivals = plan.arrivals
     if arrivals is None:
@@ -57,6 +60,7 @@ def measure_delivered(plan: TrialPlan, measured: Sequence[RequestRow], *, overru
         sent=len(sent),
         planned_rate=arrivals.rate,
         overrun=overrun,
+        interrupted=interrupted,
         misplaced=_misplaced(plan, measured),
     )
     if len(sent) < 2:

@@ -54,6 +54,8 @@ def measure(evidence: TrialEvidence) -> Measurement:
         whole_run=window,
         steady_window=steady(measured),
         single_user=single_user(measured, evidence.plan.shape) if alone else None,
-        delivered=measure_delivered(evidence.plan, measured, overrun=evidence.overrun),
+        delivered=measure_delivered(
+            evidence.plan, measured, overrun=evidence.overrun, interrupted=evidence.interrupted
+        ),
         queueing=measure_queueing(evidence),
     )

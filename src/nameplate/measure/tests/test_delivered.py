@@ -102,6 +102,15 @@ def test_a_load_that_ended_at_its_limit_is_no_fault_of_the_client() -> None:
     assert result.verdict.status == "fail"
 
 
+def test_an_interrupted_load_is_no_fault_of_the_client() -> None:
+    """What a person ended is inconclusive: what was sent until then is the plan's beginning."""
+    plan = plan_of(120)
+    rows = open_loop(plan)[:70]
+    result = judged(plan, rows, interrupted=True)
+    assert result.gate(Gate.arrivals).status == "pass"
+    assert result.gate(Gate.all_ended).status == result.verdict.status == "inconclusive"
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_bunched_sends_are_not_the_plan(kind: ArrivalKind) -> None:
     """Sends that wait and then leave together are another load than was asked for."""
