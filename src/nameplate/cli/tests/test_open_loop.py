@@ -11,11 +11,12 @@ import pytest
 from nameplate.cli.tests.conftest import Run
 from nameplate.evidence import layout
 from nameplate.evidence.reader import TrialReader
+from nameplate.evidence.records import Kind
 from nameplate.measure.result import TrialResult, decode
 from nameplate.schedule.stage import stages_of
 from nameplate.verdict.gate import Gate
 from nameplate.verify import verify
-from nameplate.verify.tests.making import edit_lines
+from nameplate.verify.tests.making import edit_lines, follow, records_of, write_records
 
 TRIAL = ("trial", "sim:demo", "--shape", "64/8")
 
@@ -138,6 +139,24 @@ def test_one_changed_due_time_is_found(run: Run) -> None:
     assert [
         check.detail for check in report.checks if check.status == "fail" and "scheduled_ns" in check.detail
     ]
+
+
+def test_a_due_time_that_is_not_the_plan_s_is_found_even_in_the_raw_records(run: Run) -> None:
+    """Where records, rows and result were all made to agree, the plan itself still says when each request was due."""
+    run(*TRIAL, "--rate", "20", "--requests", "20", "--slo", "ttft p95 < 1s", "--out", "x")
+    directory = trial_of(Path("x"))
+    last = max(record.request for record in records_of(directory))
+    moved = [
+        record._replace(t_ns=record.t_ns - 1)
+        if record.kind == Kind.SCHEDULED and record.request == last
+        else record
+        for record in records_of(directory)
+    ]
+    write_records(directory, moved)
+    follow(directory)
+    result = result_of(Path("x"))
+    assert result.gate(Gate.arrivals).status == "invalid"
+    assert "1 of 20 requests were not due" in result.gate(Gate.arrivals).detail
 
 
 def test_the_result_says_how_arrivals_were_delivered(run: Run) -> None:
