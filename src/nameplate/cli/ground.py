@@ -54,5 +54,5 @@ def require_descriptors(concurrency: int, workers: int) -> None:
         raise CallerError(
             f"{concurrency} connections need {needed} open files a process, and this machine allows {hard}.",
             why="Requests beyond the limit would wait in the client and look like a slow server.",
-            hint="Raise the limit (ulimit -Hn), lower --max, or spread the load with --workers.",
+            hint="Raise the limit (ulimit -Hn), lower --max or --outstanding-limit, or spread the load with --workers.",
         )

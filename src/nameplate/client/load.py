@@ -161,14 +161,16 @@ class Load:
         """
         schedule = self._order.stages[self._stage].schedule if self._stage >= 0 else None
         if isinstance(schedule, OpenLoop) and self._arrival is not None:
-            return len(self.flights) + self._expected(schedule, self._arrival[1])
+            needed = len(self.flights) + self._expected(schedule, self._arrival[1])
+            return min(needed, self._order.outstanding_limit or needed)
         return len(self.flights) + len(self._due)
 
     def _expected(self, schedule: OpenLoop, from_ns: int) -> int:
         """Return how many arrivals a worker should have connections for, from a moment of the stage on."""
         begin, end = schedule.expected(from_ns), schedule.expected(from_ns + AHEAD_NS)
         arriving = math.ceil(end - begin) if begin is not None and end is not None else 1
-        return max(LEAST_AHEAD, min(-(-arriving // self._order.workers), MOST_AHEAD))
+        most = min(MOST_AHEAD, self._order.outstanding_limit or MOST_AHEAD)
+        return min(max(LEAST_AHEAD, -(-arriving // self._order.workers)), most)
 
     def next_due_ns(self) -> int | None:
         if self._arrival is not None and not self.stopping:

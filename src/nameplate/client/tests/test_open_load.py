@@ -199,3 +199,13 @@ def test_connections_are_opened_ahead() -> None:
     fast = Script(open_order(arrivals_of(1e5), 10_000), lambda _: NEVER)
     assert fast.load.slots_to_open == MOST_AHEAD
     assert AHEAD_NS == 10**9
+
+
+def test_no_more_connections_are_opened_than_may_be_outstanding() -> None:
+    """The limit of outstanding requests bounds what is opened ahead, so that descriptors for it suffice."""
+    load = Script(open_order(arrivals_of(200.0), 1000, limit=50), lambda _: NEVER)
+    assert load.load.slots_to_open == 50
+    load.load.begin_stage(load.now_ns)
+    load.run(until=lambda: len(load.starts) == 30)
+    assert load.load.busy_slots == 50
+    assert Script(open_order(arrivals_of(), 9, limit=1), lambda _: NEVER).load.slots_to_open == 1
