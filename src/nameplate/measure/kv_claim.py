@@ -16,6 +16,7 @@ from nameplate.evidence.timeline import Timeline
 from nameplate.measure.server_side import gauge_of
 from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.measure.windows import Window
+from nameplate.verdict.cell_plan import in_blocks
 
 
 class KvClaim(Struct, frozen=True):
@@ -44,9 +45,7 @@ class KvClaim(Struct, frozen=True):
 
 def kv_prompt_tokens(prompt_tokens: int, shared_tokens: int, streams: int, block_tokens: int | None) -> int:
     """Return what the prompts of C streams hold of a KV pool: the shared part once, unique parts in whole blocks."""
-    block = block_tokens or 1
-    shared = shared_tokens // block * block
-    unique = -(-max(0, prompt_tokens - shared) // block) * block
+    shared, unique = in_blocks(prompt_tokens, shared_tokens, block_tokens)
     return shared + streams * unique
 
 

@@ -90,7 +90,6 @@ class HoldSteering:
         self._released_ns: int | None = None
         self._failed = False
         self._cancelled = False
-        self.stopped_early = False
 
     def __call__(self, progress: Progress) -> Command | None:
         self._take(progress)

@@ -291,7 +291,11 @@ class _Trial:
         self.loaded = True
         if setup.interruption.count:
             self.note(from_disk.INTERRUPTED, interrupts=setup.interruption.count)
-        self.note(from_disk.LOAD_ENDED, stopped_early=steering.stopped_early, **msgspec.to_builtins(finished))
+        self.note(
+            from_disk.LOAD_ENDED,
+            stopped_early=isinstance(steering, Steering) and steering.stopped_early,
+            **msgspec.to_builtins(finished),
+        )
         if finished.failure is not None:
             raise ClientError(
                 f"The load ended early: {finished.failure}.",

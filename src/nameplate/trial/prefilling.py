@@ -33,7 +33,6 @@ class PrefillSteering:
         self._ttfts_ns: dict[int, int] = {}
         self._began_ns: int | None = None
         self._cancelled = False
-        self.stopped_early = False
 
     def __call__(self, progress: Progress) -> Command | None:
         self._rows += progress.rows

@@ -34,13 +34,18 @@ class KvNeed(Struct, frozen=True):
         )
 
 
+def in_blocks(prompt_tokens: int, shared_tokens: int, block_tokens: int | None) -> tuple[int, int]:
+    """Return the shared part of a prompt and its own in whole blocks: the first from below, the second from above."""
+    block = block_tokens or 1
+    shared = shared_tokens // block * block
+    return shared, -(-max(0, prompt_tokens - shared) // block) * block
+
+
 def kv_need(matrix: Matrix, cell: CellPlan, limits: ServerLimits) -> KvNeed:
     """Work out what a cell needs of the KV pool; whole blocks where the block size is known."""
-    block = limits.block_tokens or 1
     # Without a prefix cache nothing is shared, whatever the prompts have in common.
     stated = 0 if limits.prefix_caching is False else matrix.shared_tokens(cell.context_tokens)
-    shared = stated // block * block
-    unique = -(-(cell.context_tokens - shared) // block) * block
+    shared, unique = in_blocks(cell.context_tokens, stated, limits.block_tokens)
     output = matrix.output_for(cell.context_tokens, limits.context_tokens)
     return KvNeed(cell.concurrency, shared, unique, max(0, output), limits.kv_tokens)
 

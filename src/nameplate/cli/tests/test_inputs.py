@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from nameplate.cli.main import main
 from nameplate.cli.request import redacted_command
 from nameplate.cli.study_run import repeating
 from nameplate.sim.process import running
@@ -23,24 +22,6 @@ from nameplate.sim.process import running
 CAPACITY = ("--shape", "64/8", "--slo", "ttft p95 < 1s")
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run the command in this process; return its exit code and what it printed."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["nameplate", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capfd.readouterr()
-        assert "Traceback" not in captured.err + captured.out
-        code = stop.value.code
-        return (code if isinstance(code, int) else 0), captured.out, captured.err
-
-    return call
 
 
 @pytest.mark.parametrize(
