@@ -10,9 +10,10 @@ from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.matrix import PrefillRule
 from nameplate.contract.rules import StartPolicy
 from nameplate.contract.shape import Shape
+from nameplate.contract.soak import Soak
 
 Role = Literal[
-    "baseline", "locator", "confirmation", "single", "warmup", "prefill", "decode", "burst", "mixed"
+    "baseline", "locator", "confirmation", "single", "warmup", "prefill", "decode", "burst", "mixed", "soak"
 ]
 
 
@@ -58,7 +59,7 @@ class TrialPlan(Struct, frozen=True):
     bounded by time and `requests` is how many streams there are; with `until` by what was seen, and `requests` is
     the most. `shared_tokens` of each prompt are a prefix that all prompts of this length share,
     beside the contract's. With `arrivals` the loop is open: `requests` arrive in their own time, and `concurrency` is
-    how many may be outstanding.
+    how many may be outstanding. With `soak` time ends the load, and `requests` is a cap that is never reached.
     """
 
     name: str
@@ -78,6 +79,7 @@ class TrialPlan(Struct, frozen=True):
     until: PrefillRule | None = None
     shared_tokens: int = 0
     arrivals: ArrivalPlan | None = None
+    soak: Soak | None = None
 
     @property
     def key(self) -> str:
@@ -87,4 +89,4 @@ class TrialPlan(Struct, frozen=True):
     @property
     def cut(self) -> bool:
         """Say whether the load is cut as planned, so that requests without an end are no fault."""
-        return self.hold is not None or self.until is not None
+        return self.hold is not None or self.until is not None or self.soak is not None

@@ -11,6 +11,7 @@ last, and a directory without it is an unfinished trial.
 `events.zst`              output events of each ended request: their times and counted tokens (`timeline`)
 `prompts.zst`             request bodies as sent (`nameplate.prompts.store`)
 `server.jsonl`            the server's own state over time, one sample a line; a failed scrape is a row too
+`client.jsonl`            the client's own state over time (`client_sample.ClientSample`), of a soak
 `gpu.jsonl`               the GPUs of the server's host over time, where they could be read
 `result.json`             measurement, verdict with reasons, identity after
 `manifest.json`           SHA-256 and size of every other file, written last
@@ -36,6 +37,7 @@ READS = "reads.zst"
 EVENTS = "events.zst"
 PROMPTS = "prompts.zst"
 SERVER = "server.jsonl"
+CLIENT = "client.jsonl"
 GPU = "gpu.jsonl"
 RESULT = "result.json"
 MANIFEST = "manifest.json"
@@ -47,7 +49,7 @@ PLATE = "plate.json"
 TRIALS = "trials"
 
 # All that belongs to a trial beside its manifest.
-SEALED = (HEADER, JOURNAL, REQUESTS, READS, EVENTS, PROMPTS, SERVER, GPU, RESULT)
+SEALED = (HEADER, JOURNAL, REQUESTS, READS, EVENTS, PROMPTS, SERVER, CLIENT, GPU, RESULT)
 
 
 def parts(directory: Path, name: str) -> list[Path]:

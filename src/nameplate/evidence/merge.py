@@ -12,7 +12,7 @@ def merge_workers(directory: Path, workers: int) -> None:
     """Append each worker's files to the trial's own and remove them; nothing to do for a single worker."""
     if workers == 1:
         return
-    for name in (layout.READS, layout.REQUESTS, layout.EVENTS):
+    for name in (layout.READS, layout.REQUESTS, layout.EVENTS, layout.CLIENT):
         parts = [part for k in range(workers) if (part := directory / f"{name}.{k}").exists()]
         if not parts:
             continue

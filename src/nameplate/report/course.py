@@ -28,6 +28,7 @@ _ROLE: dict[Role, str] = {
     "decode": "decode",
     "burst": "burst",
     "mixed": "mixed prefill",
+    "soak": "soak",
 }
 
 

@@ -12,13 +12,16 @@ class ClosedLoop(Struct, frozen=True, tag=True):
 
     The first request of slot i starts at i x `stagger_ns` after the stage's start: 0 is a burst. All others start
     when a slot comes free. With `continues`, the slots are taken over as they come free from the stage before
-    (a handover), so not even the first requests have a time of their own.
+    (a handover), so not even the first requests have a time of their own. Nothing starts `duration_ns` after the
+    stage's start, and a slot whose request failed pauses for `fault_pause_ns`.
     """
 
     slots: int
     requests: int
     stagger_ns: int = 0
     continues: bool = False
+    duration_ns: int | None = None
+    fault_pause_ns: int = 0
 
     @property
     def prompts(self) -> int:

@@ -49,19 +49,32 @@ def stages_of(plan: TrialPlan) -> tuple[Stage, ...]:
     if plan.warmup:
         stages.append(Stage("warmup", 0, ClosedLoop(1, plan.warmup)))
     measured: ClosedLoop | Streams | OpenLoop
+    duration_ns = plan.soak.duration_ns if plan.soak else None
+    pause_ns = plan.soak.fault_pause_ns if plan.soak else 0
     if plan.arrivals is not None:
         measured = OpenLoop(
-            process=process_of(plan.arrivals), seed=plan.arrivals.seed, requests=plan.requests
+            process=process_of(plan.arrivals),
+            seed=plan.arrivals.seed,
+            requests=plan.requests,
+            duration_ns=duration_ns,
         )
     elif plan.hold is not None:
         measured = Streams(plan.concurrency, plan.hold.arrival is not None)
     elif plan.start == "handover":
         ramp = ClosedLoop(plan.concurrency, RAMP_REQUESTS_PER_SLOT * plan.concurrency)
         stages.append(Stage("ramp", plan.warmup + plan.requests, ramp))
-        measured = ClosedLoop(plan.concurrency, plan.requests, continues=True)
+        measured = ClosedLoop(
+            plan.concurrency,
+            plan.requests,
+            continues=True,
+            duration_ns=duration_ns,
+            fault_pause_ns=pause_ns,
+        )
     else:
         stagger = plan.stagger_ns if plan.start == "staggered" else 0
-        measured = ClosedLoop(plan.concurrency, plan.requests, stagger)
+        measured = ClosedLoop(
+            plan.concurrency, plan.requests, stagger, duration_ns=duration_ns, fault_pause_ns=pause_ns
+        )
     stages.append(Stage("measured", plan.warmup, measured))
     return tuple(stages)
 
