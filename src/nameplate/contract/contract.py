@@ -11,6 +11,7 @@ from nameplate.contract.rules import Rules
 from nameplate.contract.sampling import Sampling
 from nameplate.contract.shape import Shape
 from nameplate.contract.slo import Slo
+from nameplate.contract.soak_terms import SoakTerms
 from nameplate.contract.target import Target
 
 
@@ -19,7 +20,8 @@ class Contract(Struct, frozen=True):
 
     `nonce` makes this study's prompts differ from every other study's; `seed` fixes schedules and lengths.
     `header_names` are the names of extra headers that are sent; their values are never kept.
-    `speed` is the matrix of a speed study, which has no shapes and SLOs of its own.
+    `speed` is the matrix of a speed study, which has no shapes and SLOs of its own; `soak` are
+    the terms of a soak, whose one shape and SLOs are the contract's.
     """
 
     target: Target
@@ -34,3 +36,4 @@ class Contract(Struct, frozen=True):
     header_names: tuple[str, ...] = ()
     dataset: str | None = None
     speed: Matrix | None = None
+    soak: SoakTerms | None = None

@@ -21,6 +21,7 @@ _NS = {
 # Digits are bounded, so that no number is too large to compute with; fractions keep what was written exactly.
 _NUMBER = r"(\d{1,15}(?:\.\d{1,15})?)"
 _DURATION = re.compile(_NUMBER + r"\s*([a-zµ]+)", re.ASCII)
+_BYTES = re.compile(_NUMBER + r"\s*(?:([kmgt])(i?))?b?", re.ASCII | re.IGNORECASE)
 _COUNT = re.compile(_NUMBER + r"\s*([kKmM]?)", re.ASCII)
 
 
@@ -56,6 +57,18 @@ def parse_tokens(text: str) -> int:
     return int(value)
 
 
+def parse_bytes(text: str) -> int:
+    """Read a size such as `20GB`, `512 MiB` or `1000000`; CallerError if it is none.
+
+    k, M, G and T are powers of 1,000, with an i (KiB, MiB, ...) of 1,024.
+    """
+    match = _BYTES.fullmatch(text.strip())
+    if match is None:
+        raise CallerError(f"{text!r} is not a size.", hint="Write bytes with a unit: 500MB, 20GB or 8GiB.")
+    power = " kmgt".index((match[2] or " ").lower())
+    return int(Fraction(match[1]) * (1024 if match[3] else 1000) ** power)
+
+
 def parse_ratio(text: str) -> float:
     """Read a share such as `1%` or `0.01` into a fraction of one; CallerError outside 0..1."""
     stripped = text.strip()
@@ -66,6 +79,14 @@ def parse_ratio(text: str) -> float:
     if not 0 <= value <= 1:
         raise CallerError(f"{text!r} is not a share.", hint="Write 1% or 0.01.")
     return value
+
+
+def format_bytes(size: float) -> str:
+    """Write a size as people read it, in powers of 1,000: `1.52 GB`, `340 MB`."""
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if abs(size) >= 0.9995 * factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{size:.0f} bytes"
 
 
 def format_duration(ns: float) -> str:

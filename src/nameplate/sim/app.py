@@ -74,6 +74,7 @@ class App:
         self._epoch_s = epoch_s
         self._started_s = epoch_s + started_ns * 1e-9
         self._requests = 0
+        self._first_ns: int | None = None
         self._replies: dict[int, Reply] = {}  # by engine request
         self._open: dict[int, int] = {}  # connection -> engine request
         self._ready: list[Output] = []
@@ -291,6 +292,8 @@ class App:
     def _generate(self, connection: int, request: HttpRequest, now_ns: int, *, chat: bool) -> None:
         index = self._requests
         self._requests += 1
+        self._first_ns = now_ns if self._first_ns is None else self._first_ns
+        self.engine.pace = self._faults.pace(self._requests, now_ns - self._first_ns)
         other = self.preset.neighbour
         if other is not None and self._requests % other.every == 0:
             self._others_ns.append(now_ns + other.delay_ns)

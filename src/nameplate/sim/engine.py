@@ -40,6 +40,7 @@ class Engine:
         self._prefills: list[tuple[Sequence, int]] = []
         self._decodes: list[Sequence] = []
         self._width = 1 + parameters.draft_tokens
+        self.pace = 1.0  # how many times as long every step takes as it should
 
     @property
     def now_ns(self) -> int:
@@ -269,6 +270,7 @@ class Engine:
         if batch:
             padded = next((size for size in parameters.decode_graph_sizes if size >= batch), batch)
             duration += parameters.decode_step_ns + parameters.decode_sequence_ns * padded
+        duration *= self.pace
         if parameters.noise:
             duration *= max(0.1, self._random.gauss(1.0, parameters.noise))
         counters.steps += 1

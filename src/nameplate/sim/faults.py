@@ -23,6 +23,8 @@ FaultName = Literal[
     "html",
     "wrong_model",
     "identity_change",
+    "slowing",
+    "slower",
 ]
 
 # name: (what it does with its argument, the argument's default)
@@ -47,6 +49,8 @@ FAULTS: dict[FaultName, tuple[str, float]] = {
     "html": ("an HTML page with status 200 instead of any answer (ARG unused)", 0),
     "wrong_model": ("answers and /v1/models name another model (ARG unused)", 0),
     "identity_change": ("after ARG requests the server looks restarted, with another context limit", 16),
+    "slowing": ("each hour since the first request adds ARG of itself to the time a step takes", 0.5),
+    "slower": ("from request INDEX on every step takes ARG times as long", 2),
 }
 
 
@@ -122,3 +126,8 @@ class FaultPlan:
     def any(self, name: FaultName) -> float | None:
         """Return the argument if the fault is there at all: for what belongs to no request."""
         return next((fault.argument for fault in self._faults if fault.name == name), None)
+
+    def pace(self, requests: int, passed_ns: int) -> float:
+        """Return how many times as long steps take as they should, after so many requests and so much time."""
+        hours = passed_ns / 3.6e12
+        return (self.since("slower", requests) or 1.0) * (1.0 + (self.any("slowing") or 0.0) * hours)

@@ -9,23 +9,22 @@ from msgspec import structs
 
 from nameplate.contract.errors import CallerError, NameplateError
 from nameplate.contract.plan import TrialPlan
-from nameplate.measure.result import TrialResult
 
+R = TypeVar("R")
 T = TypeVar("T")
-Execute = Callable[[TrialPlan], TrialResult]
-OnTrial = Callable[[TrialPlan, TrialResult, bool], None]
 
 
 def run(
-    study: Generator[TrialPlan, TrialResult, T],
-    execute: Execute,
+    study: Generator[TrialPlan, R, T],
+    execute: Callable[[TrialPlan], R],
     *,
-    sealed: Mapping[str, TrialResult] | None = None,
+    sealed: Mapping[str, R] | None = None,
     spoiled: Collection[str] = (),
-    on_trial: OnTrial | None = None,
+    on_trial: Callable[[TrialPlan, R, bool], None] | None = None,
 ) -> T:
     """Drive a study to its end and return its verdict.
 
+    What a trial's result is, study and executor know alone.
     `sealed` are the results of an interrupted study by plan key: they stand for their trials, and nothing is run for
     them. `spoiled` are keys whose prompts were used and whose trials do not count; a plan with such a key runs as
     its next attempt, with new prompts. `on_trial(plan, result, replayed)` is called after each trial, before the

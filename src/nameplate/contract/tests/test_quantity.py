@@ -9,7 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nameplate.contract.errors import CallerError
-from nameplate.contract.quantity import format_duration, parse_duration_ns, parse_ratio, parse_tokens
+from nameplate.contract.quantity import (
+    format_bytes,
+    format_duration,
+    parse_bytes,
+    parse_duration_ns,
+    parse_ratio,
+    parse_tokens,
+)
 
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 
@@ -57,7 +64,7 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 @given(st.text(max_size=30))
 def test_parsers_raise_nothing_but_caller_errors(text: str) -> None:
     """Whatever is typed, a parser gives a value or a CallerError."""
-    for parse in (parse_duration_ns, parse_tokens, parse_ratio):
+    for parse in (parse_duration_ns, parse_tokens, parse_ratio, parse_bytes):
         with contextlib.suppress(CallerError):
             assert parse(text) >= 0
 
@@ -114,3 +121,33 @@ def test_what_is_no_share_is_refused(text: str) -> None:
 def test_durations_are_written_for_people(ns: int, text: str) -> None:
     """Each size has the unit that people would use."""
     assert format_duration(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("0", 0),
+        ("123", 123),
+        ("500MB", 5 * 10**8),
+        ("8 GiB", 8 << 30),
+        ("1.5k", 1500),
+        ("2Ti", 2 << 40),
+        ("7b", 7),
+    ],
+)
+def test_sizes_are_read(text: str, size: int) -> None:
+    """A unit is a power of 1,000, with an i one of 1,024; the letter b may be left out."""
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "5 furlongs", "-1MB", "5iB", "1e9", "5 MBs"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    """A hint says how sizes are written."""
+    with pytest.raises(CallerError, match="not a size"):
+        parse_bytes(text)
+
+
+def test_sizes_are_written_with_three_digits() -> None:
+    """The unit changes where the number would need a fourth digit."""
+    said = [format_bytes(size) for size in (0, 999, 1000, 999_499, 999_950, 1_520_000_000, 3e13)]
+    assert said == ["0 bytes", "999 bytes", "1 kB", "999 kB", "1 MB", "1.52 GB", "30 TB"]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from nameplate.sim.faults import FAULTS, Fault, parse_fault
+from nameplate.sim.faults import FAULTS, Fault, FaultPlan, parse_fault
 from nameplate.sim.http import HttpRequest
 from nameplate.sim.tests.client import app_of, ask, chat, get, now_of, run
 
@@ -38,7 +38,7 @@ def test_every_fault_has_a_test_here() -> None:
     tested = (
         "die error_event stall cut loop wrong_usage no_usage 429 503 slow_headers refuse_flush early_stop"
     )
-    tested += " no_cached phantom html wrong_model identity_change"
+    tested += " no_cached phantom html wrong_model identity_change slowing slower"
     assert set(tested.split()) == set(FAULTS)
 
 
@@ -181,3 +181,20 @@ def test_identity_change_looks_like_a_restart() -> None:
     ask(app, chat())
     assert all(a != b for a, b in zip(before, identity(), strict=True))
     assert now_of(app) > 0
+
+
+def test_slower_begins_with_the_request_it_names() -> None:
+    """The first request takes its usual time, every later one three times as long."""
+    app = app_of("slower:3@1")
+    taken = []
+    for text in ("one", "two", "three"):
+        began_ns = now_of(app)
+        ask(app, chat(text, tokens=8))
+        taken.append(now_of(app) - began_ns)
+    assert taken[1] > 2.5 * taken[0] and taken[2] == pytest.approx(taken[1], rel=0.05)
+
+
+def test_slowing_goes_on_with_time() -> None:
+    """An hour after the first request, steps take half as long again; the first hour's end counts, not requests."""
+    plan = FaultPlan((parse_fault("slowing"),))
+    assert [plan.pace(9, hours * 3600 * 10**9) for hours in (0, 1, 4)] == [1.0, 1.5, 3.0]

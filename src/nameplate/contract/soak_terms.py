@@ -1,0 +1,24 @@
+"""The terms of a soak: the load that stays the same for hours, and the limits that it must keep."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from nameplate.contract.arrivals import ArrivalPlan
+from nameplate.contract.soak import Soak
+
+
+class SoakTerms(Struct, frozen=True, kw_only=True):
+    """Fix a soak before its first request.
+
+    `soak` holds the whole duration; a segment of a soak that goes on is planned for what is left of it. `concurrency`
+    requests are in flight in a closed loop; with `arrivals` they are how many may be outstanding. `max_error_rate` is
+    the largest share of failed requests and `max_drift` the largest drift over the whole soak, as a share, that still
+    holds; None is no limit.
+    """
+
+    soak: Soak
+    concurrency: int
+    arrivals: ArrivalPlan | None = None
+    max_error_rate: float | None = None
+    max_drift: float | None = None
