@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from nameplate.contract.cache import CachePolicy
 from nameplate.contract.deadlines import Deadlines
 from nameplate.contract.matrix import Matrix
+from nameplate.contract.rates import RateRules
 from nameplate.contract.rules import Rules
 from nameplate.contract.sampling import Sampling
 from nameplate.contract.shape import Shape
@@ -21,7 +22,8 @@ class Contract(Struct, frozen=True):
     `nonce` makes this study's prompts differ from every other study's; `seed` fixes schedules and lengths.
     `header_names` are the names of extra headers that are sent; their values are never kept.
     `speed` is the matrix of a speed study, which has no shapes and SLOs of its own; `soak` are
-    the terms of a soak, whose one shape and SLOs are the contract's.
+    the terms of a soak, whose one shape and SLOs are the contract's; `rate` is set where the levels of the study
+    are rates.
     """
 
     target: Target
@@ -37,3 +39,4 @@ class Contract(Struct, frozen=True):
     dataset: str | None = None
     speed: Matrix | None = None
     soak: SoakTerms | None = None
+    rate: RateRules | None = None

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.matrix import PrefillRule
+from nameplate.contract.rates import RateLevel
 from nameplate.contract.rules import StartPolicy
 from nameplate.contract.shape import Shape
 from nameplate.contract.soak import Soak
@@ -59,7 +60,8 @@ class TrialPlan(Struct, frozen=True):
     bounded by time and `requests` is how many streams there are; with `until` by what was seen, and `requests` is
     the most. `shared_tokens` of each prompt are a prefix that all prompts of this length share,
     beside the contract's. With `arrivals` the loop is open: `requests` arrive in their own time, and `concurrency` is
-    how many may be outstanding. With `soak` time ends the load, and `requests` is a cap that is never reached.
+    how many may be outstanding; `rate_level` says which level of a rate study that is, and each attempt has arrivals
+    of its own. With `soak` time ends the load, and `requests` is a cap that is never reached.
     """
 
     name: str
@@ -80,11 +82,17 @@ class TrialPlan(Struct, frozen=True):
     shared_tokens: int = 0
     arrivals: ArrivalPlan | None = None
     soak: Soak | None = None
+    rate_level: RateLevel | None = None
 
     @property
     def key(self) -> str:
         """Name the trial and its attempt: the directory's name and the prompts' key."""
         return self.name if self.attempt == 0 else f"{self.name}.retry{self.attempt}"
+
+    @property
+    def level(self) -> int:
+        """Return which level of its study the trial is of: its concurrency, or the level of its rate."""
+        return self.concurrency if self.rate_level is None else self.rate_level.level
 
     @property
     def cut(self) -> bool:

@@ -2,7 +2,7 @@
 
 A JSON object with
 
-`schema`                 `nameplate.plate/1`
+`schema`                 `nameplate.plate/2`
 `target`                 the server's address, model and dialect, without secrets
 `identity`               `facts`, each with value and source, and `missing`: without those the plate is not portable
 `contract`               everything that was fixed before the first request
@@ -32,7 +32,7 @@ from nameplate.contract.identity import Fact
 from nameplate.contract.shape import Shape
 from nameplate.contract.target import Target
 from nameplate.measure.correctness import Correctness
-from nameplate.measure.study_record import check_schema
+from nameplate.measure.study_record import check_schema, with_levels
 from nameplate.verdict.boundary import Status
 from nameplate.verdict.certify import Certified
 from nameplate.verdict.expectation import Expectation
@@ -41,7 +41,7 @@ from nameplate.verdict.level import LevelVerdict
 from nameplate.verdict.trial import SloResult, TrialStatus
 from nameplate.verdict.warnings import Warned
 
-PLATE_SCHEMA = "nameplate.plate/1"
+PLATE_SCHEMA = "nameplate.plate/2"
 
 
 class Quantiles(Struct, frozen=True):
@@ -58,7 +58,7 @@ class PlateTrial(Struct, frozen=True, kw_only=True):
     """Hold one trial as the plate shows it; rates are null where their window is empty."""
 
     key: str
-    concurrency: int
+    level: int
     attempt: int
     status: TrialStatus
     reasons: tuple[str, ...]
@@ -141,7 +141,7 @@ def decode_plate(data: bytes) -> Plate:
     """Decode `plate.json`; EvidenceError where it is damaged or of a schema that this program does not know."""
     check_schema(data, PLATE_SCHEMA, "plate.json")
     try:
-        return msgspec.json.decode(data, type=Plate)
+        return msgspec.convert(with_levels(msgspec.json.decode(data)), Plate)
     except msgspec.MsgspecError as error:
         raise EvidenceError(f"plate.json cannot be read: {error}.") from error
 

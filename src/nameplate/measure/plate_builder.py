@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from nameplate.contract.contract import Contract
 from nameplate.contract.identity import Identity
+from nameplate.contract.levels import levels_of
 from nameplate.contract.slo import Slo
 from nameplate.measure.plate import (
     Plate,
@@ -92,7 +93,7 @@ def plate_trial(result: TrialResult) -> PlateTrial:
     latencies, rates = result.measurement.latencies.whole, result.measurement.rates
     return PlateTrial(
         key=result.plan.key,
-        concurrency=result.plan.concurrency,
+        level=result.plan.level,
         attempt=result.plan.attempt,
         status=result.verdict.status,
         reasons=result.verdict.reasons,
@@ -123,7 +124,7 @@ def level_points(slo: Slo, results: Iterable[TrialResult]) -> tuple[LevelPoint, 
     for result in results:
         whole = not result.facts.not_ended and result.verdict.status != "invalid"
         if whole and result.plan.role in ("locator", "confirmation"):
-            by_level.setdefault(result.plan.concurrency, []).append(result)
+            by_level.setdefault(result.plan.level, []).append(result)
     return tuple(
         LevelPoint(
             level,
@@ -149,20 +150,21 @@ def _certified(rated: int | None, confirmations: Sequence[TrialResult]) -> tuple
     valid = [
         result.verdict.slos
         for result in confirmations
-        if result.plan.concurrency == rated and result.verdict.status != "invalid"
+        if result.plan.level == rated and result.verdict.status != "invalid"
     ]
     return certify(rated, valid)
 
 
 def _warnings(contract: Contract, verdict: ShapeVerdict, own: Sequence[TrialResult]) -> tuple[Warned, ...]:
     found: list[Warned | None] = []
+    levels = levels_of(contract)
     latency = next((slo for slo in contract.slos if slo.percentile is not None), None)
     if latency is not None and latency.percentile is not None:
         points = level_points(latency, own)
-        found.append(flat_median(latency.metric, latency.percentile, points))
-        found.append(throughput_rising(verdict.boundary, points))
+        found.append(flat_median(latency.metric, latency.percentile, points, levels))
+        found.append(throughput_rising(verdict.boundary, points, levels))
     found.append(e2e_without_gate(contract))
-    found.append(pass_above_fail([(level.concurrency, level.status) for level in verdict.levels]))
+    found.append(pass_above_fail([(level.level, level.status) for level in verdict.levels], levels))
     # A trial's own warnings once each: three confirmations at two levels would say the same six times.
     once: dict[tuple[Code, str], Warned] = {}
     for result in own:

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nameplate.contract.contract import Contract
+from nameplate.contract.levels import Levels, levels_of
 from nameplate.contract.slo import Slo
 from nameplate.measure.plate import PlateShape, PlateTrial, Quantiles
 from nameplate.report import numbers
@@ -35,18 +36,19 @@ def boundary_table(shape: PlateShape, contract: Contract) -> RenderableType | No
     """Return all confirmation trials, lowest level first, with what is said of those that did not count."""
     if not shape.confirmations:
         return None
+    levels = levels_of(contract)
     columns, fields = _columns(contract)
     groups: list[list[Sequence[Cell]]] = []
     marked = False
-    for level in sorted({trial.concurrency for trial in shape.confirmations}):
+    for level in sorted({trial.level for trial in shape.confirmations}):
         group: list[Sequence[Cell]] = []
         number = 0
-        for trial in (one for one in shape.confirmations if one.concurrency == level):
+        for trial in (one for one in shape.confirmations if one.level == level):
             again = f"{number}'" if trial.attempt and number and group and _invalid(group) else ""
             number += 0 if again else 1
             cells = [_cell_of(field, trial) for field in fields]
             marked = marked or any(str(cell).endswith(numbers.UNSUPPORTED) for cell in cells)
-            group.append((f"{level:,}", again or str(number), *cells))
+            group.append((levels.told(level), again or str(number), *cells))
         groups.append(group)
     parts: list[RenderableType] = [
         heading("Confirmation trials"),
@@ -67,7 +69,7 @@ Field = Slo | tuple[str, str] | Literal["tokens", "requests", "status"]
 
 
 def _columns(contract: Contract) -> tuple[list[Column], list[Field]]:
-    columns = [Column("C"), Column("trial", rank=2)]
+    columns = [Column(levels_of(contract).head), Column("trial", rank=2)]
     fields: list[Field] = []
     own: dict[tuple[str, str], Slo] = {
         (slo.metric, f"p{slo.percentile:g}"): slo for slo in contract.slos if slo.percentile is not None
@@ -142,7 +144,7 @@ def _because(trial: PlateTrial) -> Text:
 
 def range_at(shape: PlateShape, slo: Slo | None, level: int | None) -> str:
     """Write the lowest and highest judged value over a level's valid trials."""
-    valid = [one for one in shape.confirmations if one.concurrency == level and one.status != "invalid"]
+    valid = [one for one in shape.confirmations if one.level == level and one.status != "invalid"]
     results = [result for trial in valid for result in trial.slos if result.slo == slo]
     return numbers.ABSENT if slo is None else _range(slo, [result.whole for result in results])
 
@@ -152,38 +154,40 @@ def phase_table(shape: PlateShape, contract: Contract) -> RenderableType | None:
     valid = [trial for trial in shape.confirmations if trial.status != "invalid"]
     if not valid or not contract.slos:
         return None
+    levels = levels_of(contract)
     groups = []
     for slo in contract.slos:
-        for level in sorted({trial.concurrency for trial in valid}):
-            trials = [trial for trial in valid if trial.concurrency == level]
+        for level in sorted({trial.level for trial in valid}):
+            trials = [trial for trial in valid if trial.level == level]
             results = [result for trial in trials for result in trial.slos if result.slo == slo]
-            certified = next((c for c in shape.certified if c.slo == slo and c.concurrency == level), None)
-            groups.append(_phases(level, slo, results, certified))
+            certified = next((c for c in shape.certified if c.slo == slo and c.level == level), None)
+            groups.append(_phases(levels.told(level), slo, results, certified))
     parts: list[RenderableType] = [
         heading("By the phase in which requests were sent, over the valid trials"),
-        indented(FittingTable(_PHASE_COLUMNS, list(rows_of(groups)))),
+        indented(FittingTable(_phase_columns(levels), list(rows_of(groups)))),
     ]
     if shape.certified:
         parts += [Text(""), heading("Certified")]
-        parts += [indented(Text(_certificate(one))) for one in shape.certified]
+        parts += [indented(Text(_certificate(one, levels))) for one in shape.certified]
         parts.append(indented(Text(f"Bounds hold {safe(shape.certified[0].label)}.", style="dim")))
     return Group(*parts)
 
 
-_PHASE_COLUMNS = (
-    Column("SLO", side="left"),
-    Column("C"),
-    Column("sample", side="left"),
-    Column("n"),
-    Column("lowest to highest"),
-    Column("over"),
-    Column("share", rank=1),
-    Column("95%\nbound"),
-)
+def _phase_columns(levels: Levels) -> tuple[Column, ...]:
+    return (
+        Column("SLO", side="left"),
+        Column(levels.head),
+        Column("sample", side="left"),
+        Column("n"),
+        Column("lowest to highest"),
+        Column("over"),
+        Column("share", rank=1),
+        Column("95%\nbound"),
+    )
 
 
 def _phases(
-    level: int, slo: Slo, results: Sequence[SloResult], certified: Certified | None
+    level: str, slo: Slo, results: Sequence[SloResult], certified: Certified | None
 ) -> list[Sequence[Cell]]:
     rows: list[Sequence[Cell]] = []
     for name in ("whole", "opening", "steady"):
@@ -194,7 +198,7 @@ def _phases(
         rows.append(
             (
                 numbers.promise(slo).partition(" <")[0] if not rows else "",
-                "" if rows else f"{level:,}",
+                "" if rows else level,
                 name,
                 f"{sum(sample.n for sample in known):,}",
                 _range(slo, known),
@@ -216,10 +220,10 @@ def _range(slo: Slo, samples: Sequence[SloSample]) -> str:
     return numbers.between(low, high) + mark
 
 
-def _certificate(one: Certified) -> str:
+def _certificate(one: Certified, levels: Levels) -> str:
     whole = one.whole
     return (
-        f"{numbers.promise(one.slo)} at C={one.concurrency}: {whole.over:,} of {whole.n:,} requests were over, so with "
-        f"{numbers.share(one.confidence, 0)} confidence at most {numbers.share(whole.bound)} are. The promise allows "
-        f"{one.claim * 100:.6g}%: {'certified' if one.holds else 'not certified'}."
+        f"{numbers.promise(one.slo)} at {levels.name(one.level)}: {whole.over:,} of {whole.n:,} requests were over, so "
+        f"with {numbers.share(one.confidence, 0)} confidence at most {numbers.share(whole.bound)} are. The promise "
+        f"allows {one.claim * 100:.6g}%: {'certified' if one.holds else 'not certified'}."
     )

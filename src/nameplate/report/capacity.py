@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nameplate.contract.contract import Contract
+from nameplate.contract.levels import levels_of
 from nameplate.measure.plate import Plate, PlateBaseline, PlateShape
 from nameplate.measure.result import TrialResult
 from nameplate.measure.study_record import StudyRecord, TrialEntry
@@ -73,18 +74,23 @@ def _surface(plate: Plate) -> RenderableType:
         Column(f"{name}\nfailing", rank=2, name=f"{name} failing"),
         Column("status", side="left"),
     ]
+    levels = levels_of(plate.contract)
+
+    def told(level: int | None, named: bool = False) -> str:
+        return numbers.ABSENT if level is None else levels.name(level) if named else levels.told(level)
+
     rows: list[Sequence[Cell]] = []
     for shape in plate.shapes:
         counted = shape.prompt_tokens
         rows.append(
             (
                 str(shape.shape),
-                numbers.count(shape.rated),
-                numbers.count(shape.operate_at),
+                told(shape.rated),
+                told(shape.operate_at),
                 "-" if counted is None else numbers.between(f"{counted.low:,}", f"{counted.high:,}"),
-                _level(shape.pass_level),
+                told(shape.pass_level, named=True),
                 range_at(shape, slo, shape.pass_level),
-                _level(shape.fail_level),
+                told(shape.fail_level, named=True),
                 range_at(shape, slo, shape.fail_level),
                 status(shape.status),
             )
@@ -92,8 +98,10 @@ def _surface(plate: Plate) -> RenderableType:
     return Group(heading("Capacity surface"), indented(FittingTable(columns, rows)))
 
 
-def _level(level: int | None) -> str:
-    return "-" if level is None else f"C={level:,}"
+def rated_number(shape: PlateShape, contract: Contract) -> str:
+    """Write a rated number with its unit."""
+    levels = levels_of(contract)
+    return "- (no number)" if shape.rated is None else f"{levels.told(shape.rated)} {levels.noun}"
 
 
 def _shape(
@@ -111,7 +119,7 @@ def _shape(
     title = heading(f"Shape {shape.shape}").append(f"  {reached}", style="not bold")
     verdict = Text(shape.status, style=style_of(shape.status))
     verdict.append(f": {meaning(shape, contract)}", style="default not bold")
-    number = "- (no number)" if shape.rated is None else f"{shape.rated:,} concurrent"
+    number = rated_number(shape, contract)
     lines: list[tuple[str, RenderableType]] = [
         ("Rated", Text(number, style="bold")),
         ("Operate at", operating(shape, contract)),
@@ -155,10 +163,11 @@ def _path(
     results: Mapping[str, TrialResult],
 ) -> RenderableType:
     items: list[Text] = []
+    levels = levels_of(contract)
     for trial in trials:
         if trial.role != "locator" or trial.shape != shape.shape:
             continue
-        item = Text(f"C={trial.concurrency} ")
+        item = Text(f"{levels.name(trial.level)} ")
         result = results.get(trial.key)
         if result is not None and result.verdict.slos:
             item.append(f"{judged(result.verdict.slos[0], result.verdict.slos[0].whole)} ")

@@ -10,6 +10,7 @@ from rich.text import Text
 from nameplate.contract.identity import IdentityChange
 from nameplate.measure.plate import Plate
 from nameplate.report import numbers
+from nameplate.report.capacity import rated_number
 from nameplate.report.layout import facts, heading, indented, stacked
 from nameplate.report.safe import safe
 from nameplate.report.style import style_of
@@ -44,8 +45,7 @@ def check_summary(changes: Sequence[IdentityChange], plate: Plate) -> Renderable
             )
         )
     rated = [
-        (str(shape.shape), f"{numbers.count(shape.rated)} concurrent, {shape.status}")
-        for shape in plate.shapes
+        (str(shape.shape), f"{rated_number(shape, plate.contract)}, {shape.status}") for shape in plate.shapes
     ]
     parts.append(Group(heading("Rated"), facts(rated)))
     if plate.identity.missing:

@@ -66,7 +66,7 @@ class Course:
         """Say which trial of what this is."""
         said = _cell(plan) or f"{_ROLE[plan.role]} {plan.shape} {_load(plan)}"
         if plan.role == "confirmation":
-            number = self._valid[plan.shape, plan.concurrency] + 1
+            number = self._valid[plan.shape, plan.level] + 1
             said += f", trial {number}"
             if number <= self._confirmations:
                 said += f" of {self._confirmations}"
@@ -97,7 +97,7 @@ class Course:
         text.append("  " + safe(self._told(result), 300))
         self.done += 1
         if result.verdict.status != "invalid" and plan.role == "confirmation":
-            self._valid[plan.shape, plan.concurrency] += 1
+            self._valid[plan.shape, plan.level] += 1
         if not replayed and plan.role != "baseline":
             self._spent_s += took_s
             self._timed += 1

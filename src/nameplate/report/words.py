@@ -1,10 +1,11 @@
-"""What a capacity result means, in sentences."""
+"""What a rated result means, in sentences: of concurrency or of rate."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from nameplate.contract.contract import Contract
+from nameplate.contract.levels import Levels, levels_of
 from nameplate.contract.slo import Slo
 from nameplate.measure.plate import PlateShape
 from nameplate.report import numbers
@@ -21,49 +22,52 @@ def promise(slos: Sequence[Slo]) -> str:
 
 def answer(shape: PlateShape, contract: Contract) -> str:
     """Say the answer for one shape in one sentence."""
-    held, what, trials = promise(contract.slos), f"{shape.shape} requests", contract.rules.confirmations
+    held, trials, levels = promise(contract.slos), contract.rules.confirmations, levels_of(contract)
     rated, status = shape.rated, shape.status
-    if status is Status.confirmed and rated == 0:
+    load = "" if rated is None else levels.load(rated, shape.shape)
+    if status is Status.confirmed and shape.pass_level is None:
         return f"Not one: a single {shape.shape} request at a time already breaks {held}, in all {trials} trials."
-    if status is Status.confirmed:
+    if status is Status.confirmed and shape.fail_level is not None:
         return (
-            f"{rated} concurrent {what} hold {held}; {shape.fail_level} do not "
+            f"{load} hold {held}; {levels.told(shape.fail_level)} do not "
             f"({trials} of {trials} independent trials each)."
         )
     if status is Status.noisy and rated is not None:
-        noise = f"at {_levels(shape.noisy)} the trials disagree, and noise is not rounded upwards"
-        if rated == 0:
-            return f"Not one {what[:-1]} is certain to hold {held}: {noise}."
-        return f"{rated} concurrent {what} hold {held}; {noise}."
+        noise = f"at {_named(shape.noisy, levels)} the trials disagree, and noise is not rounded upwards"
+        if shape.pass_level is None:
+            return f"Not one {shape.shape} request is certain to hold {held}: {noise}."
+        return f"{load} hold {held}; {noise}."
     if status is Status.open_above:
-        return f"At least {rated} concurrent {what} hold {held}; no more was tried, so the limit lies above."
-    if status is Status.open_below:
-        return (
-            f"No number: even {shape.fail_level} concurrent {what}, the fewest allowed, do not hold {held}."
-        )
+        return f"At least {load} hold {held}; no more was tried, so the limit lies above."
+    if status is Status.open_below and shape.fail_level is not None:
+        fewest = levels.load(shape.fail_level, shape.shape)
+        return f"No number: even {fewest}, the fewest allowed, do not hold {held}."
     if status is Status.budget and rated is not None:
-        return f"At least {rated} concurrent {what} hold {held}; the budget ended before the limit was found."
+        return f"At least {load} hold {held}; the budget ended before the limit was found."
     why = {
         Status.budget: "the budget ended before any level was confirmed",
         Status.invalid: "the evidence does not support one",
         Status.interrupted: "the study was interrupted",
     }.get(status, "nothing was confirmed")
-    return f"No number for {what} under {held}: {why}."
+    return f"No number for {shape.shape} requests under {held}: {why}."
 
 
-def _levels(levels: Sequence[int]) -> str:
-    return " and ".join(f"C={level}" for level in levels) or "the next level"
+def _named(judged: Sequence[int], levels: Levels) -> str:
+    return " and ".join(map(levels.name, judged)) or "the next level"
 
 
 def meaning(shape: PlateShape, contract: Contract) -> str:
     """Say what the status means and what can be done about it."""
-    trials, rules = contract.rules.confirmations, contract.rules
+    trials, levels = contract.rules.confirmations, levels_of(contract)
+    passing, failing = (
+        "nothing" if level is None else levels.name(level) for level in (shape.pass_level, shape.fail_level)
+    )
     match shape.status:
-        case Status.confirmed if shape.rated == 0:
+        case Status.confirmed if shape.pass_level is None:
             return "Level 1 failed in every confirmation. Loosen the limit, shorten the shape, or use a faster server."
         case Status.confirmed:
             return (
-                f"C={shape.pass_level} passed and C={shape.fail_level} failed in all {trials} trials, each with a "
+                f"{passing} passed and {failing} failed in all {trials} trials, each with a "
                 "load process, prompts and evidence of its own."
             )
         case Status.noisy:
@@ -72,11 +76,10 @@ def meaning(shape: PlateShape, contract: Contract) -> str:
                 "until then the level below the noise is the number."
             )
         case Status.open_above:
-            return f"C={rules.max_concurrency}, the highest level allowed, passed. Raise --max to find the limit."
+            return f"{levels.name(levels.highest)}, the highest level allowed, passed. Raise --max to find the limit."
         case Status.open_below:
-            return (
-                f"C={rules.min_concurrency}, the lowest level allowed, failed. Lower --min to find the limit."
-            )
+            lowest = levels.name(levels.lowest)
+            return f"{lowest}, the lowest level allowed, failed. Lower --min to find the limit."
         case Status.budget:
             return (
                 "Trials or time ran out before a pass and a fail stood side by side. Raise --max-trials, and go on "
@@ -90,10 +93,11 @@ def meaning(shape: PlateShape, contract: Contract) -> str:
 
 def operating(shape: PlateShape, contract: Contract) -> str:
     """Say the operating number, which is a policy and never stands for the rated one."""
-    below = contract.rules.operate_below
+    below, levels = contract.rules.operate_below, levels_of(contract)
     if shape.operate_at is None:
         return "- (no rated number)"
+    said = f"{levels.told(shape.operate_at)} {levels.noun}"
     if below == 0:
-        return f"{shape.operate_at} concurrent (policy: at the rated number)"
+        return f"{said} (policy: at the rated number)"
     step = "one step" if below == 1 else f"{below} steps"
-    return f"{shape.operate_at} concurrent (policy: {step} below the rated number)"
+    return f"{said} (policy: {step} below the rated number)"

@@ -54,7 +54,7 @@ def stages_of(plan: TrialPlan) -> tuple[Stage, ...]:
     if plan.arrivals is not None:
         measured = OpenLoop(
             process=process_of(plan.arrivals),
-            seed=plan.arrivals.seed,
+            seed=plan.arrivals.seed + plan.attempt,
             requests=plan.requests,
             duration_ns=duration_ns,
         )

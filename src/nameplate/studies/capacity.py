@@ -1,4 +1,7 @@
-"""The capacity study: baseline, locate, confirm both sides, settle. It decides and never does."""
+"""The study of a boundary, of concurrency or of rate: baseline, locate, confirm both sides, settle.
+
+It decides and never does. What a level is, its contract says (`nameplate.contract.levels`).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from msgspec import structs
 
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import CallerError
+from nameplate.contract.levels import Levels
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.shape import Shape
 from nameplate.measure.result import TrialResult
@@ -77,15 +81,17 @@ def capacity(
         found = yield from _confirm(search, candidate)
     except Ended as end:
         return search.ended(end)
-    return search.verdict(found, _reason(found))
+    return search.verdict(found, _reason(found, search.levels))
 
 
 def require_levels(contract: Contract) -> None:
     """Refuse a contract that allows no level or promises nothing; CallerError, before anything is run."""
     rules = contract.rules
     if not contract.slos:
-        raise CallerError("A capacity study needs an SLO.", hint='Add one, e.g. --slo "ttft p95 < 10s".')
-    if not 1 <= rules.min_concurrency <= rules.max_concurrency:
+        raise CallerError("A boundary needs an SLO.", hint='Add one, e.g. --slo "ttft p95 < 10s".')
+    if contract.rate is not None:
+        contract.rate.require()
+    elif not 1 <= rules.min_concurrency <= rules.max_concurrency:
         raise CallerError(
             f"No level lies between --min {rules.min_concurrency} and --max {rules.max_concurrency}.",
             hint="--min must be at least 1 and at most --max.",
@@ -121,47 +127,46 @@ def _baseline(search: Search, expectation: Expectation | None) -> Step:
 
 
 def _locate(search: Search) -> Generator[TrialPlan, TrialResult, int]:
-    rules = search.rules
+    levels = search.levels
     probes: dict[int, bool] = {}
     while True:
-        level = next_probe(probes, rules.min_concurrency, rules.max_concurrency, rules.first_guess)
+        level = next_probe(probes, levels, search.planner.baseline_e2e_ns)
         if level is None:
             break
-        reason = _why_probe(probes)
+        reason = _why_probe(probes, levels)
         result = yield from search.valid_trial(search.planner.locator(level), [], "locate", reason)
         # An inconclusive probe navigates like a fail: towards less traffic.
         probes[level] = result.verdict.status == "pass"
-    candidate = located(probes, rules.min_concurrency)
-    search.note(
-        "locate", f"candidate C={candidate}", "the highest level that passed while locating", candidate
-    )
+    candidate = located(probes, levels.lowest)
+    why = "the highest level that passed while locating"
+    search.note("locate", f"candidate {levels.name(candidate)}", why, candidate)
     return candidate
 
 
-def _why_probe(probes: Mapping[int, bool]) -> str:
+def _why_probe(probes: Mapping[int, bool], levels: Levels) -> str:
     if not probes:
         return "the locator starts here"
     if all(probes.values()):
         return "every level so far passed: go up"
     if not any(probes.values()):
         return "every level so far failed: go down"
-    low = max(c for c, passed in probes.items() if passed)
-    return (
-        f"between C={low}, which passed, and C={min(c for c, ok in probes.items() if not ok)}, which did not"
-    )
+    low = levels.name(max(level for level, passed in probes.items() if passed))
+    high = levels.name(min(level for level, passed in probes.items() if not passed))
+    return f"between {low}, which passed, and {high}, which did not"
 
 
 def _confirm(search: Search, candidate: int) -> Generator[TrialPlan, TrialResult, Boundary]:
-    lowest, highest = search.rules.min_concurrency, search.rules.max_concurrency
+    levels = search.levels
+    lowest, highest = levels.lowest, levels.highest
     wanted = tuple(level for level in (candidate, candidate + 1) if lowest <= level <= highest)
     reason = "the candidate and the level above it, by turns"
     while True:
         yield from _confirm_by_turns(search, wanted, reason)
-        found = settle(search.settled, lowest, highest)
+        found = settle(search.settled, lowest, highest, zero_below=levels.zero_below)
         if found is not None:
             return found
         wanted = wanted_levels(search.settled, lowest, highest)
-        said = ", ".join(f"C={level} {status}" for level, status in sorted(search.settled.items()))
+        said = ", ".join(f"{levels.name(level)} {status}" for level, status in sorted(search.settled.items()))
         reason = f"confirmed so far: {said}; a pass and a fail must stand on either side"
 
 
@@ -176,16 +181,20 @@ def _confirm_by_turns(search: Search, levels: tuple[int, ...], reason: str) -> S
             yield from search.valid_trial(plan, history, "confirm", reason)
             verdict = search.level(level)
             if verdict.status != "open":
-                search.note("judge", f"C={level}: {verdict.status}", ", ".join(verdict.trials), level)
+                said = f"{search.levels.name(level)}: {verdict.status}"
+                search.note("judge", said, ", ".join(verdict.trials), level)
 
 
-def _reason(found: Boundary) -> str:
+def _reason(found: Boundary, levels: Levels) -> str:
+    passing, failing = (
+        "nothing" if level is None else levels.name(level) for level in (found.pass_level, found.fail_level)
+    )
     if found.status is Status.open_above:
-        return f"C={found.pass_level}, the highest allowed level, passes in all confirmations"
+        return f"{passing}, the highest allowed level, passes in all confirmations"
     if found.status is Status.open_below:
-        return f"C={found.fail_level}, the lowest allowed level, fails"
+        return f"{failing}, the lowest allowed level, fails"
     if found.status is Status.noisy:
-        return f"the trials of {', '.join(f'C={level}' for level in found.noisy)} disagree"
-    if found.rated == 0:
-        return "C=1 fails in all confirmations"
-    return f"C={found.pass_level} passes and C={found.fail_level} fails in all confirmations"
+        return f"the trials of {', '.join(map(levels.name, found.noisy))} disagree"
+    if found.pass_level is None:
+        return f"{failing} fails in all confirmations"
+    return f"{passing} passes and {failing} fails in all confirmations"

@@ -1,11 +1,13 @@
-"""The plans that a capacity study asks for, by role: pure functions of the contract."""
+"""The plans that a study of a boundary asks for, by role: pure functions of the contract."""
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from nameplate.contract.contract import Contract
+from nameplate.contract.levels import levels_of
 from nameplate.contract.plan import Role, TrialPlan
+from nameplate.contract.rates import RateLevel, RateRules, arrival_seed
 from nameplate.contract.shape import Shape
 
 
@@ -35,17 +37,17 @@ class Planner(Struct, frozen=True):
             warmup=rules.baseline_warmup,
         )
 
-    def locator(self, concurrency: int) -> TrialPlan:
+    def locator(self, level: int) -> TrialPlan:
         """Plan one locator probe: few warm-ups, the level's own N, free to stop once failure is certain."""
-        name = f"{self._prefix}.locate.c{concurrency}"
+        name = f"{self._prefix}.locate.{levels_of(self.contract).slug(level)}"
         warmup = self.contract.rules.locator_warmup
-        return self._loaded(name, "locator", concurrency, warmup, 0.0, stop_when_failed=True)
+        return self._loaded(name, "locator", level, warmup, 0.0, stop_when_failed=True)
 
-    def confirmation(self, concurrency: int, number: int) -> TrialPlan:
+    def confirmation(self, level: int, number: int) -> TrialPlan:
         """Plan the confirmation trial `number`, from 1, of a level."""
-        name = f"{self._prefix}.confirm.c{concurrency}.t{number}"
+        name = f"{self._prefix}.confirm.{levels_of(self.contract).slug(level)}.t{number}"
         rules = self.contract.rules
-        return self._loaded(name, "confirmation", concurrency, rules.warmup, rules.quiet_s)
+        return self._loaded(name, "confirmation", level, rules.warmup, rules.quiet_s)
 
     @property
     def _prefix(self) -> str:
@@ -55,26 +57,42 @@ class Planner(Struct, frozen=True):
         self,
         name: str,
         role: Role,
-        concurrency: int,
+        level: int,
         warmup: int,
         quiet_s: float,
         stop_when_failed: bool = False,
     ) -> TrialPlan:
         rules = self.contract.rules
-        stagger = 0
-        if rules.start == "staggered" and self.baseline_e2e_ns is not None:
-            stagger = round(self.baseline_e2e_ns / concurrency)
-        return TrialPlan(
+        plan = TrialPlan(
             name=name,
             role=role,
             shape=self.shape,
-            concurrency=concurrency,
-            requests=rules.measured_requests(concurrency, self.contract.slos),
+            concurrency=level,
+            requests=0,
             warmup=warmup,
-            start=rules.start,
-            stagger_ns=stagger,
             stop_when_failed=stop_when_failed,
             quiet_s=quiet_s,
             outputs_must_differ=self.outputs_must_differ,
             outputs_must_not_loop=self.outputs_must_not_loop,
+        )
+        if self.contract.rate is not None:
+            return self._open(plan, self.contract.rate, level)
+        stagger = 0
+        if rules.start == "staggered" and self.baseline_e2e_ns is not None:
+            stagger = round(self.baseline_e2e_ns / level)
+        requests = rules.measured_requests(level, self.contract.slos)
+        return structs.replace(plan, requests=requests, start=rules.start, stagger_ns=stagger)
+
+    def _open(self, plan: TrialPlan, rates: RateRules, level: int) -> TrialPlan:
+        """Make a plan's load an open loop at the rate of a level."""
+        contract = self.contract
+        proves = plan.role == "confirmation"
+        return structs.replace(
+            plan,
+            concurrency=rates.outstanding_limit,
+            requests=rates.measured_requests(
+                level, contract.slos, contract.rules.requests, self.baseline_e2e_ns
+            ),
+            arrivals=rates.arrivals(level, arrival_seed(contract.seed, plan.name)),
+            rate_level=RateLevel(level, rates.resolution, proves),
         )

@@ -9,6 +9,7 @@ from msgspec import structs
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import ClientError, EvidenceError, Interrupted, ServerError
 from nameplate.contract.identity import Identity, compare
+from nameplate.contract.levels import levels_of, told_rated
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.shape import Shape
 from nameplate.measure.result import TrialResult
@@ -43,6 +44,7 @@ class Search:
     ) -> None:
         self.contract = contract
         self.rules = contract.rules
+        self.levels = levels_of(contract)
         self.planner = Planner(contract, shape)
         self.decisions = decisions
         self.confirmations: dict[int, list[TrialStatus]] = {}
@@ -53,51 +55,49 @@ class Search:
         self._identity: Identity | None = None
 
     def note(
-        self, step: Step, what: str, reason: str, concurrency: int | None = None, trial: str | None = None
+        self, step: Step, what: str, reason: str, level: int | None = None, trial: str | None = None
     ) -> None:
-        self.decisions.append(Decision(self._shape, step, what, reason, concurrency, trial))
+        self.decisions.append(Decision(self._shape, step, what, reason, level, trial))
 
     def valid_trial(self, plan: TrialPlan, history: list[TrialStatus], step: Step, reason: str) -> Trials:
         """Run a plan until a trial of it is valid; `history` collects the level's statuses, invalid ones too."""
         while True:
             self._hold_budget()
-            self.note(step, f"run {plan.key}", reason, plan.concurrency, plan.key)
+            self.note(step, f"run {plan.key}", reason, plan.level, plan.key)
             result = yield from self._one(plan)
             status = result.verdict.status
             history.append(status)
             said = "; ".join(result.verdict.reasons)
-            self.note("judge", f"{result.plan.key}: {status}", said, plan.concurrency, result.plan.key)
+            self.note("judge", f"{result.plan.key}: {status}", said, plan.level, result.plan.key)
             if status != "invalid":
                 return result
             if result.gate(Gate.identity).status == "invalid":
                 raise Ended(Status.invalid, f"the identity changed in {result.plan.key}: {said}")
             if too_many_invalid(history, self.rules):
-                raise Ended(
-                    Status.invalid,
-                    f"C={plan.concurrency} was replaced {self.rules.replacements} times and was invalid again: {said}",
-                )
+                times = f"replaced {self.rules.replacements} times and was invalid again"
+                raise Ended(Status.invalid, f"{self._name(plan)} was {times}: {said}")
             plan = structs.replace(plan, attempt=result.plan.attempt + 1)
             step, reason = "replace", "an invalid trial is replaced with new prompts, and both are kept"
 
-    def level(self, concurrency: int) -> LevelVerdict:
+    def level(self, level: int) -> LevelVerdict:
         """Judge a level by its confirmations so far."""
-        return judge_level(concurrency, self.confirmations.get(concurrency, ()), self.rules)
+        return judge_level(level, self.confirmations.get(level, ()), self.rules)
 
     @property
     def settled(self) -> dict[int, LevelStatus]:
         """Return the levels whose confirmations have settled them."""
-        levels = {c: self.level(c).status for c in self.confirmations}
-        return {c: status for c, status in levels.items() if status in ("pass", "fail", "noisy")}
+        levels = {level: self.level(level).status for level in self.confirmations}
+        return {level: status for level, status in levels.items() if status in ("pass", "fail", "noisy")}
 
     def verdict(self, found: Boundary, reason: str) -> ShapeVerdict:
         """Close the books with this boundary."""
-        self.note("settle", f"{found.status}, rated {found.rated}", reason)
         rated = found.rated
+        self.note("settle", f"{found.status}, rated {told_rated(self.levels, rated)}", reason)
         return ShapeVerdict(
             shape=self._shape,
             boundary=found,
-            levels=tuple(self.level(c) for c in sorted(self.confirmations)),
-            operate_at=None if rated is None else max(0, rated - self.rules.operate_below),
+            levels=tuple(self.level(level) for level in sorted(self.confirmations)),
+            operate_at=None if rated is None else self.levels.lower(rated, self.rules.operate_below),
             reason=reason,
             trials=tuple(self._trials),
             spent_s=self._spent_s,
@@ -107,6 +107,9 @@ class Search:
         """Close the books of a search that ended early."""
         found = boundary(end.status, self.settled, exit_code=end.exit_code)
         return self.verdict(found, end.reason)
+
+    def _name(self, plan: TrialPlan) -> str:
+        return "the baseline" if plan.role == "baseline" else self.levels.name(plan.level)
 
     def _one(self, plan: TrialPlan) -> Trials:
         try:

@@ -4,7 +4,7 @@
 status                when                                                        exit
 ====================  ==========================================================  ====
 `confirmed`           a pass and a fail, adjacent                                 0
-`confirmed`, rated 0  C=1 fails in all confirmations                              1
+`confirmed`, rated 0  C=1 fails in all confirmations (no rate is the least)       1
 `noisy`               noisy levels between the pass and the fail: rated is the    3
                       pass
 `open_above`          the highest allowed level passes: rated is at least that    3
@@ -103,8 +103,13 @@ def wanted_levels(levels: Mapping[int, LevelStatus], lowest: int, highest: int) 
     return tuple(wanted)
 
 
-def settle(levels: Mapping[int, LevelStatus], lowest: int, highest: int) -> Boundary | None:
-    """Return the boundary that settled levels prove; None where more must be confirmed."""
+def settle(
+    levels: Mapping[int, LevelStatus], lowest: int, highest: int, *, zero_below: bool
+) -> Boundary | None:
+    """Return the boundary that settled levels prove; None where more must be confirmed.
+
+    `zero_below` says that nothing but zero lies below the lowest level, so that its failure is an answer.
+    """
     if not levels or wanted_levels(levels, lowest, highest):
         return None
     rated = rated_level(levels)
@@ -112,10 +117,10 @@ def settle(levels: Mapping[int, LevelStatus], lowest: int, highest: int) -> Boun
     if not bad:
         return boundary(Status.open_above, levels)
     if levels[bad[0]] == "noisy":
-        return boundary(Status.noisy, levels, rated=0 if rated is None and lowest == 1 else rated)
+        return boundary(Status.noisy, levels, rated=0 if rated is None and zero_below else rated)
     if rated is not None:
         return boundary(Status.confirmed, levels)
-    if lowest > 1:
+    if not zero_below:
         return boundary(Status.open_below, levels)
     return boundary(Status.confirmed, levels, rated=0)
 
@@ -138,7 +143,7 @@ def boundary(
     silent = status in (Status.invalid, Status.interrupted, Status.open_below)
     number = None if silent else (passing if passing is not None else rated)
     code = exit_code if exit_code is not None else _EXIT[status]
-    if status is Status.confirmed and number == 0:
+    if status is Status.confirmed and passing is None:
         code = 1
     return Boundary(
         status=status,

@@ -34,7 +34,7 @@ class Certified(Struct, frozen=True):
     """
 
     slo: Slo
-    concurrency: int
+    level: int
     trials: int
     claim: float
     whole: Share
@@ -45,7 +45,7 @@ class Certified(Struct, frozen=True):
     label: str = LABEL
 
 
-def certify(concurrency: int, trials: Sequence[Sequence[SloResult]]) -> tuple[Certified, ...]:
+def certify(level: int, trials: Sequence[Sequence[SloResult]]) -> tuple[Certified, ...]:
     """Return one entry an SLO from the SLO results of a level's valid trials; empty where there are none."""
     if not trials:
         return ()
@@ -57,7 +57,7 @@ def certify(concurrency: int, trials: Sequence[Sequence[SloResult]]) -> tuple[Ce
         entries.append(
             Certified(
                 slo=first.slo,
-                concurrency=concurrency,
+                level=level,
                 trials=len(results),
                 claim=claim,
                 whole=whole,

@@ -19,7 +19,7 @@ class LevelVerdict(Struct, frozen=True):
     `open` needs more trials; `invalid` was replaced as often as is allowed and was invalid again.
     """
 
-    concurrency: int
+    level: int
     status: LevelStatus
     trials: tuple[TrialStatus, ...]
 
@@ -36,14 +36,14 @@ class LevelVerdict(Struct, frozen=True):
         return self.trials.count("fail")
 
 
-def judge_level(concurrency: int, trials: Sequence[TrialStatus], rules: Rules) -> LevelVerdict:
+def judge_level(level: int, trials: Sequence[TrialStatus], rules: Rules) -> LevelVerdict:
     """Judge a level by its trials so far; an inconclusive trial agrees with neither side.
 
     k valid trials always run. Where they disagree, extra confirmations are spent as long as the tolerance could
     still settle the level, and then all of them count; without a tolerance a disagreement can never be settled.
     """
     held = tuple(trials)
-    return LevelVerdict(concurrency, _status(held, rules), held)
+    return LevelVerdict(level, _status(held, rules), held)
 
 
 def _status(trials: tuple[TrialStatus, ...], rules: Rules) -> LevelStatus:

@@ -21,7 +21,7 @@ class Decision(Struct, frozen=True):
     step: Step
     what: str
     reason: str
-    concurrency: int | None = None
+    level: int | None = None
     trial: str | None = None
 
 

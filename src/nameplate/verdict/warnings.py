@@ -8,6 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from nameplate.contract.contract import Contract
+from nameplate.contract.levels import Levels
 from nameplate.contract.quantity import format_duration
 from nameplate.verdict.boundary import Boundary
 from nameplate.verdict.level import LevelStatus
@@ -53,18 +54,16 @@ class Warned(Struct, frozen=True):
 class LevelPoint(Struct, frozen=True):
     """Hold one level's medians over its trials: TTFT-like latencies in nanoseconds, output tokens a second."""
 
-    concurrency: int
+    level: int
     p50_ns: float | None
     judged_ns: float | None
     output_tokens_per_s: float | None
 
 
-def flat_median(metric: str, percent: float, points: Sequence[LevelPoint]) -> Warned | None:
+def flat_median(metric: str, percent: float, points: Sequence[LevelPoint], levels: Levels) -> Warned | None:
     """Warn where the median stays flat from the lowest to the highest level while the judged percentile climbs."""
     known = sorted(
-        (p.concurrency, p.p50_ns, p.judged_ns)
-        for p in points
-        if p.p50_ns is not None and p.judged_ns is not None
+        (p.level, p.p50_ns, p.judged_ns) for p in points if p.p50_ns is not None and p.judged_ns is not None
     )
     if len(known) < 2:
         return None
@@ -73,16 +72,16 @@ def flat_median(metric: str, percent: float, points: Sequence[LevelPoint]) -> Wa
         return None
     return Warned(
         Code.flat_median,
-        f"From C={low} to C={high} the median {metric} stays at {format_duration(p50_high)} while p{percent:g} "
-        f"climbs from {format_duration(judged_low)} to {format_duration(judged_high)}.",
+        f"From {levels.name(low)} to {levels.name(high)} the median {metric} stays at {format_duration(p50_high)} "
+        f"while p{percent:g} climbs from {format_duration(judged_low)} to {format_duration(judged_high)}.",
         "A chart of medians looks healthy exactly while capacity disappears in the tail.",
         f"Watch p{percent:g} and the queue in operation, not the median.",
     )
 
 
-def throughput_rising(boundary: Boundary, points: Sequence[LevelPoint]) -> Warned | None:
+def throughput_rising(boundary: Boundary, points: Sequence[LevelPoint], levels: Levels) -> Warned | None:
     """Warn where the failing level still produces more tokens a second than the passing one."""
-    rate = {p.concurrency: p.output_tokens_per_s for p in points}
+    rate = {p.level: p.output_tokens_per_s for p in points}
     if boundary.pass_level is None or boundary.fail_level is None:
         return None
     passing, failing = rate.get(boundary.pass_level), rate.get(boundary.fail_level)
@@ -90,10 +89,10 @@ def throughput_rising(boundary: Boundary, points: Sequence[LevelPoint]) -> Warne
         return None
     return Warned(
         Code.throughput_rising,
-        f"Throughput still rises past the limit: {passing:.1f} tokens/s at C={boundary.pass_level}, "
-        f"{failing:.1f} at C={boundary.fail_level}.",
+        f"Throughput still rises past the limit: {passing:.1f} tokens/s at "
+        f"{levels.name(boundary.pass_level)}, {failing:.1f} at {levels.name(boundary.fail_level)}.",
         "A search for the highest throughput would choose a level that breaks the SLO.",
-        "Admit by concurrency, not by tokens a second.",
+        f"Admit by {levels.admit_by}, not by tokens a second.",
     )
 
 
@@ -109,15 +108,15 @@ def e2e_without_gate(contract: Contract) -> Warned | None:
     )
 
 
-def pass_above_fail(levels: Sequence[tuple[int, LevelStatus]]) -> Warned | None:
+def pass_above_fail(judged: Sequence[tuple[int, LevelStatus]], levels: Levels) -> Warned | None:
     """Warn where a level passed above one that did not."""
-    bad = [level for level, status in levels if status in ("fail", "noisy")]
-    above = [level for level, status in levels if status == "pass" and bad and level > min(bad)]
+    bad = [level for level, status in judged if status in ("fail", "noisy")]
+    above = [level for level, status in judged if status == "pass" and bad and level > min(bad)]
     if not above:
         return None
     return Warned(
         Code.pass_above_fail,
-        f"C={max(above)} passed although C={min(bad)} did not.",
+        f"{levels.name(max(above))} passed although {levels.name(min(bad))} did not.",
         "The boundary is not sharp here; the rated number stays below every level that did not pass.",
         "Raise --requests, or look for what differs between the levels (graph sizes, batch limits).",
     )

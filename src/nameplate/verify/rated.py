@@ -12,11 +12,12 @@ from nameplate import __version__
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import EvidenceError
 from nameplate.contract.identity import Identity
+from nameplate.contract.levels import Levels, levels_of, told_rated
 from nameplate.evidence import layout
 from nameplate.measure.plate import Plate
 from nameplate.measure.plate_builder import build_plate
 from nameplate.measure.result import TrialResult
-from nameplate.measure.study_record import StudyRecord
+from nameplate.measure.study_record import StudyRecord, with_levels
 from nameplate.verdict.boundary import Boundary, Status, boundary, combined_exit_code, settle
 from nameplate.verdict.level import LevelStatus, LevelVerdict, judge_level
 from nameplate.verdict.shape import ShapeVerdict
@@ -29,7 +30,7 @@ from nameplate.verify.names import Name
 _SETTLED = ("pass", "fail", "noisy")
 # A person, and a lost server.
 _CUT_CODES = (130, 5)
-Levels = tuple[LevelVerdict, ...]
+Verdicts = tuple[LevelVerdict, ...]
 
 
 def check_rated(
@@ -57,7 +58,10 @@ def check_rated(
     code = _combined(verdicts)
     if record.exit_code != code:
         ledger.fail(Name.boundary, f"the study's exit code is {record.exit_code}, recomputed {code}")
-    said = "; ".join(f"{v.shape}: {v.boundary.status}, rated {v.boundary.rated}" for v in verdicts)
+    levels = levels_of(record.contract)
+    said = "; ".join(
+        f"{v.shape}: {v.boundary.status}, rated {told_rated(levels, v.boundary.rated)}" for v in verdicts
+    )
     ledger.close(
         Name.levels, f"{sum(len(v.levels) for v in verdicts)} levels", sum(len(v.levels) for v in verdicts)
     )
@@ -79,18 +83,18 @@ def _shape(
     contract: Contract, verdict: ShapeVerdict, own: Sequence[TrialResult], ledger: Ledger
 ) -> ShapeVerdict:
     """Judge one shape again; return the verdict as it should be."""
-    where, rules = str(verdict.shape), contract.rules
+    where, rules, named = str(verdict.shape), contract.rules, levels_of(contract)
     found = tuple((result.plan.key, result.verdict.status) for result in own)
     if verdict.trials != found:
         ledger.fail(Name.levels, f"{where}: the verdict lists other trials, or other statuses, than were run")
     # A level that was begun and got no trial claims nothing; the search notes it all the same.
-    begun = [level.concurrency for level in verdict.levels if not level.trials]
+    begun = [level.level for level in verdict.levels if not level.trials]
     levels = _levels(contract, own, begun)
     if levels != verdict.levels and verdict.boundary.status in (Status.invalid, Status.interrupted):
         # The trial during which a search ends is kept, and need not have been counted for its level.
         before = _levels(contract, own[:-1], begun)
         levels = before if before == verdict.levels else levels
-    for level in _differing(verdict.levels, levels):
+    for level in _differing(verdict.levels, levels, named):
         ledger.fail(Name.levels, f"{where}: {level}")
     expected = _boundary(contract, verdict, levels)
     for path, here, there in differences(
@@ -98,7 +102,7 @@ def _shape(
     ):
         ledger.fail(Name.boundary, f"{where}: {told(path, here, there)}")
     rated = expected.rated
-    operate_at = None if rated is None else max(0, rated - rules.operate_below)
+    operate_at = None if rated is None else named.lower(rated, rules.operate_below)
     if verdict.operate_at != operate_at:
         ledger.fail(Name.boundary, f"{where}: operate_at is {verdict.operate_at}, recomputed {operate_at}")
     spent_s = sum(result.plan.quiet_s + result.elapsed_s for result in own)
@@ -111,24 +115,24 @@ def _shape(
     )
 
 
-def _levels(contract: Contract, own: Sequence[TrialResult], begun: Sequence[int]) -> Levels:
+def _levels(contract: Contract, own: Sequence[TrialResult], begun: Sequence[int]) -> Verdicts:
     """Judge each level by its confirmations; `begun` are levels that were begun, whatever came of them."""
     statuses: dict[int, list[TrialStatus]] = {level: [] for level in begun}
     for result in own:
         if result.plan.role == "confirmation":
-            statuses.setdefault(result.plan.concurrency, []).append(result.verdict.status)
+            statuses.setdefault(result.plan.level, []).append(result.verdict.status)
     return tuple(judge_level(level, statuses[level], contract.rules) for level in sorted(statuses))
 
 
-def _differing(recorded: Levels, recomputed: Levels) -> list[str]:
+def _differing(recorded: Verdicts, recomputed: Verdicts, named: Levels) -> list[str]:
     """Name the levels that differ."""
-    ours = {level.concurrency: level for level in recomputed}
-    theirs = {level.concurrency: level for level in recorded}
+    ours = {level.level: level for level in recomputed}
+    theirs = {level.level: level for level in recorded}
     found = []
-    for concurrency in sorted(ours.keys() | theirs.keys()):
-        here, there = theirs.get(concurrency), ours.get(concurrency)
+    for level in sorted(ours.keys() | theirs.keys()):
+        here, there = theirs.get(level), ours.get(level)
         if here != there:
-            found.append(f"C={concurrency} is {_level(here)}, recomputed {_level(there)}")
+            found.append(f"{named.name(level)} is {_level(here)}, recomputed {_level(there)}")
     return found
 
 
@@ -136,18 +140,18 @@ def _level(level: LevelVerdict | None) -> str:
     return "not there" if level is None else f"{level.status} ({', '.join(level.trials)})"
 
 
-def _boundary(contract: Contract, verdict: ShapeVerdict, levels: Levels) -> Boundary:
+def _boundary(contract: Contract, verdict: ShapeVerdict, levels: Verdicts) -> Boundary:
     """Return the boundary that the levels prove, or the one that an early end leaves."""
-    rules, recorded = contract.rules, verdict.boundary
+    named, recorded = levels_of(contract), verdict.boundary
     settled: dict[int, LevelStatus] = {
-        level.concurrency: level.status for level in levels if level.status in _SETTLED
+        level.level: level.status for level in levels if level.status in _SETTLED
     }
     if recorded.status in (Status.invalid, Status.interrupted, Status.budget):
         code = None
         if recorded.status is Status.interrupted and recorded.exit_code in _CUT_CODES:
             code = recorded.exit_code
         return boundary(recorded.status, settled, exit_code=code)
-    proven = settle(settled, rules.min_concurrency, rules.max_concurrency)
+    proven = settle(settled, named.lowest, named.highest, zero_below=named.zero_below)
     # Levels that settle nothing cannot carry any of the other statuses.
     return proven if proven is not None else boundary(Status.interrupted, settled)
 
@@ -176,7 +180,7 @@ def _check_plate(
             study_manifest_sha256=plate.study_manifest_sha256,
             tool_version=plate.tool_version,
         )
-        recorded = decoded(directory / layout.PLATE)
+        recorded = with_levels(decoded(directory / layout.PLATE))
     except (EvidenceError, ValueError, ArithmeticError) as error:
         ledger.fail(Name.plate, f"the plate cannot be built again: {error}")
         return

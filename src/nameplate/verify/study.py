@@ -14,6 +14,7 @@ from nameplate import __version__
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import EvidenceError, NameplateError
 from nameplate.contract.identity import compare
+from nameplate.contract.levels import levels_of, told_rated
 from nameplate.evidence import layout
 from nameplate.evidence.journal import JournalEntry
 from nameplate.evidence.manifest import Manifest, digest_file
@@ -129,8 +130,11 @@ def _was_sealed(directory: Path) -> bool:
 
 def _verdict(study: _Study) -> str | None:
     if study.record is not None and study.record.shapes:
-        shapes = study.record.shapes
-        return ", ".join(f"{v.shape}: {v.boundary.status}, rated {v.boundary.rated}" for v in shapes)
+        levels = levels_of(study.record.contract)
+        return ", ".join(
+            f"{v.shape}: {v.boundary.status}, rated {told_rated(levels, v.boundary.rated)}"
+            for v in study.record.shapes
+        )
     if study.matrix is not None:
         counted = Counter(row.status.value.replace("_", " ") for row in study.matrix.rows)
         return f"{len(study.matrix.rows)} cells: " + ", ".join(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from msgspec import structs
@@ -42,7 +44,7 @@ def studied() -> tuple[ShapeVerdict, list[TrialResult]]:
         judge_level(c, [r.verdict.status for r in results if r.plan.concurrency == c], CONTRACT.rules)
         for c in (8, 9)
     ]
-    found = settle({level.concurrency: level.status for level in levels}, 1, 1024)
+    found = settle({level.level: level.status for level in levels}, 1, 1024, zero_below=True)
     assert found is not None
     keys = tuple((result.plan.key, result.verdict.status) for result in results)
     return ShapeVerdict(SHAPE, found, tuple(levels), 7, "because", keys), results
@@ -68,7 +70,7 @@ def test_a_plate_says_what_is_certified_and_what_is_not() -> None:
     """The pooled shares of the rated level, and the lists of what the number covers."""
     shape = build_shape(CONTRACT, VERDICT, RESULTS)
     (entry,) = shape.certified
-    assert (entry.concurrency, entry.whole.n, entry.whole.over) == (8, 192, 12)
+    assert (entry.level, entry.whole.n, entry.whole.over) == (8, 192, 12)
     assert not entry.holds and entry.steady.over == 0
     assert any("shape 1000/11" in text for text in shape.qualified)
     assert "other percentiles of ttft than p95" in shape.not_qualified
@@ -96,7 +98,7 @@ def test_plates_survive_json_with_plain_names() -> None:
     data = encode_plate(plate)
     assert decode_plate(data) == plate
     raw = msgspec.json.decode(data)
-    assert raw["schema"] == "nameplate.plate/1" and raw["study_manifest_sha256"] == "ab"
+    assert raw["schema"] == "nameplate.plate/2" and raw["study_manifest_sha256"] == "ab"
     assert (raw["shapes"][0]["pass"], raw["shapes"][0]["fail"]) == (8, 9)
     assert "quantisation" in raw["identity"]["missing"]
     assert [warned["code"] for warned in raw["warnings"]] == ["not_portable"]
@@ -118,6 +120,29 @@ def test_study_records_survive_json() -> None:
     assert [entry.key for entry in running.trials] == [result.plan.key for result in RESULTS]
     done = study_record(CONTRACT, RESULTS, decisions, [VERDICT], finished=True)
     assert done.exit_code == 0 and decode_study(encode_study(done)) == done
+
+
+def test_documents_of_version_1_are_read() -> None:
+    """An earlier program called a level `concurrency`: its plates and records come back as today's."""
+
+    def older(value: Any) -> Any:
+        if isinstance(value, list):
+            return [older(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        named = {"concurrency" if name == "level" else name: older(one) for name, one in value.items()}
+        schema = named.get("schema")
+        return {**named, "schema": schema.replace("/2", "/1")} if isinstance(schema, str) else named
+
+    plate = build_plate(CONTRACT, [VERDICT], RESULTS, identity(), study_manifest_sha256=None)
+    data = msgspec.json.encode(older(msgspec.json.decode(encode_plate(plate))))
+    assert b'"level"' not in data
+    assert decode_plate(data).shapes == plate.shapes
+    decisions = [Decision(SHAPE, "locate", "run x", "the locator starts here", 2, "x")]
+    record = study_record(CONTRACT, RESULTS, decisions, [VERDICT], finished=True)
+    data = msgspec.json.encode(older(msgspec.json.decode(encode_study(record))))
+    assert b'"level"' not in data
+    assert structs.replace(decode_study(data), schema=record.schema) == record
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b'{"schema": "other/1"}', b'{"schema": "nameplate.plate/1"}'])

@@ -89,7 +89,7 @@ def verdict_of(results: list[TrialResult], held: Contract = CONTRACT, shape: Sha
         )
         for level in (8, 9)
     ]
-    found = settle({level.concurrency: level.status for level in levels}, 1, 1024)
+    found = settle({level.level: level.status for level in levels}, 1, 1024, zero_below=True)
     assert found is not None
     keys = tuple((result.plan.key, result.verdict.status) for result in results)
     return ShapeVerdict(shape, found, tuple(levels), 7, "C=8 passes and C=9 fails", keys, 754.0)

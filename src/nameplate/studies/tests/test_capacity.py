@@ -144,7 +144,7 @@ def test_all_k_trials_always_run() -> None:
     """A first failing confirmation does not spare the others: each level has k valid trials."""
     population = Population(lambda p: "fail" if p.role == "confirmation" and p.concurrency > 5 else "pass")
     verdict = go(population, max_concurrency=8, max_trials=99)
-    assert {level.concurrency: level.valid for level in verdict.levels} == {8: 3, 7: 3, 6: 3, 5: 3}
+    assert {level.level: level.valid for level in verdict.levels} == {8: 3, 7: 3, 6: 3, 5: 3}
     assert verdict.boundary.rated == 5
 
 
@@ -215,7 +215,7 @@ def test_an_invalid_trial_is_replaced_with_new_prompts() -> None:
     assert verdict.boundary.rated == 7
     keys = [key for key, _ in verdict.trials]
     assert "1000-11.confirm.c7.t1.retry2" in keys and "1000-11.confirm.c7.t1" in keys
-    assert next(level for level in verdict.levels if level.concurrency == 7).trials.count("invalid") == 2
+    assert next(level for level in verdict.levels if level.level == 7).trials.count("invalid") == 2
 
 
 def test_invalid_a_third_time_ends_the_study() -> None:

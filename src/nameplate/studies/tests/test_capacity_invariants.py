@@ -101,9 +101,9 @@ def test_noise_never_rounds_upwards(data: st.DataObject, limit: int, width: int)
     assert rated is not None
     for level in verdict.levels:
         assert level.valid == 3
-        if level.concurrency <= rated:
+        if level.level <= rated:
             assert level.passes == 3
-        if level.concurrency == rated + 1:
+        if level.level == rated + 1:
             assert level.passes < 3
     if verdict.boundary.status is Status.confirmed:
         assert verdict.boundary.fail_level == rated + 1

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nameplate.contract.levels import ConcurrencyLevels
 from nameplate.contract.rules import Rules
 from nameplate.contract.slo import Slo
 from nameplate.statistics.censoring import Bounds
@@ -24,6 +25,7 @@ from nameplate.verdict.trial import PhaseValues, TrialStatus, judge_slo
 from nameplate.verdict.warnings import LevelPoint, flat_median, pass_above_fail, throughput_rising
 
 P, F, N = "pass", "fail", "noisy"
+LEVELS = ConcurrencyLevels(Rules())
 TRIALS: dict[str, TrialStatus] = {"p": "pass", "f": "fail", "o": "inconclusive", "i": "invalid"}
 
 
@@ -77,7 +79,7 @@ def test_settled_levels_have_one_answer(
     levels: dict[int, LevelStatus], lowest: int, highest: int, expected: tuple[object, ...]
 ) -> None:
     """Status, rated, pass, fail, noisy levels and exit code follow from the levels alone."""
-    found = settle(levels, lowest, highest)
+    found = settle(levels, lowest, highest, zero_below=lowest == 1)
     assert found is not None
     assert (
         found.status,
@@ -106,7 +108,7 @@ def test_open_boundaries_name_what_to_confirm(
     levels: dict[int, LevelStatus], expected: tuple[int, ...]
 ) -> None:
     """Outward on both sides until a pass and a fail stand."""
-    assert settle(levels, 1, 64) is None
+    assert settle(levels, 1, 64, zero_below=True) is None
     assert wanted_levels(levels, 1, 64) == expected
 
 
@@ -163,22 +165,22 @@ def test_certified_bounds_pool_the_trials_by_phase() -> None:
 def test_a_flat_median_under_a_climbing_percentile_is_warned_about() -> None:
     """The published case: p50 stays near 2.1 s while p95 climbs from 4.1 to 10.7 s."""
     points = [LevelPoint(4, 2.161e9, 4.101e9, 178.5), LevelPoint(8, 2.135e9, 10.66e9, 217.0)]
-    warned = flat_median("ttft", 95.0, points)
+    warned = flat_median("ttft", 95.0, points, LEVELS)
     assert warned is not None and "p95 climbs" in warned.what
-    assert flat_median("ttft", 95.0, [points[0], LevelPoint(8, 4e9, 10e9, 1.0)]) is None
-    assert flat_median("ttft", 95.0, points[:1]) is None
+    assert flat_median("ttft", 95.0, [points[0], LevelPoint(8, 4e9, 10e9, 1.0)], LEVELS) is None
+    assert flat_median("ttft", 95.0, points[:1], LEVELS) is None
 
 
 def test_throughput_that_rises_past_the_limit_is_warned_about() -> None:
     """The failing level still produces more tokens a second."""
-    found = settle({7: "pass", 8: "fail"}, 1, 64)
+    found = settle({7: "pass", 8: "fail"}, 1, 64, zero_below=True)
     assert found is not None
     points = [LevelPoint(7, None, None, 200.0), LevelPoint(8, None, None, 217.0)]
-    assert throughput_rising(found, points) is not None
-    assert throughput_rising(found, [points[0], LevelPoint(8, None, None, 201.0)]) is None
+    assert throughput_rising(found, points, LEVELS) is not None
+    assert throughput_rising(found, [points[0], LevelPoint(8, None, None, 201.0)], LEVELS) is None
 
 
 def test_a_pass_above_a_fail_is_warned_about() -> None:
     """A boundary that is not sharp says so."""
-    assert pass_above_fail([(6, "pass"), (7, "fail"), (8, "pass")]) is not None
-    assert pass_above_fail([(6, "pass"), (7, "fail")]) is None
+    assert pass_above_fail([(6, "pass"), (7, "fail"), (8, "pass")], LEVELS) is not None
+    assert pass_above_fail([(6, "pass"), (7, "fail")], LEVELS) is None
