@@ -55,9 +55,9 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         warmup_failed=sum(row.phase == "warmup" and row.outcome not in (Outcome.ok, *_CUT) for row in rows),
         outcomes=correctness.outcomes,
         http_statuses=correctness.http_statuses,
-        wrong_output_length=sum(_wrong_length(row, contract) for row in ok),
+        wrong_output_length=sum(wrong_length(row, contract) for row in ok),
         output_length_unknown=sum(row.output_tokens_source != "usage" for row in ok),
-        wrong_finish=sum(_wrong_finish(row, contract) for row in ok),
+        wrong_finish=sum(wrong_finish(row, contract) for row in ok),
         finish_unknown=sum(row.finish_reason is None for row in ok),
         empty_outputs=sum(row.output_events == 0 for row in ok),
         prompt_asked=plan.shape.input_tokens,
@@ -179,7 +179,8 @@ def _prompt_lengths(measured: Sequence[RequestRow], asked: int) -> list[str]:
     return [prompt_length(asked, row.prompt_tokens) for row in measured if row.prompt_tokens is not None]
 
 
-def _wrong_length(row: RequestRow, contract: Contract) -> bool:
+def wrong_length(row: RequestRow, contract: Contract) -> bool:
+    """Tell whether an answer has another length than was asked for, as the server counts."""
     if row.output_tokens is None or row.output_tokens_source != "usage":
         return False
     if contract.sampling.ignore_eos:
@@ -187,7 +188,8 @@ def _wrong_length(row: RequestRow, contract: Contract) -> bool:
     return row.output_tokens > row.asked_output_tokens
 
 
-def _wrong_finish(row: RequestRow, contract: Contract) -> bool:
+def wrong_finish(row: RequestRow, contract: Contract) -> bool:
+    """Tell whether an answer finished for another reason than the contract allows."""
     if row.finish_reason is None:
         return False
     if contract.sampling.ignore_eos:

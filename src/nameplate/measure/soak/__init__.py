@@ -1,0 +1,1 @@
+"""A soak measured as a stream: windows, fates, parts, and their sum over segments."""

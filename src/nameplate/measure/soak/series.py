@@ -1,0 +1,182 @@
+"""The series that a soak's drift is judged by: one value for each window that can be compared with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nameplate.contract.identity import CONFIGURATION, Value
+from nameplate.measure.soak.result import WarmUp
+from nameplate.measure.soak.segment import Part, SegmentResult
+from nameplate.measure.soak.window import WindowResult
+from nameplate.statistics.steady import warm_up_end
+from nameplate.verdict.drift import LEAST_WINDOWS, Series, SeriesPoints
+
+# A warm-up is looked for in the first quarter: a soak that takes longer to become steady drifts, and that is to be
+# said.
+LATEST = 0.25
+# Batches of one window: fifty windows are no few hours, and their noise is averaged already.
+BATCH = 1
+
+# A p95 of fewer requests than 1/(1-p) is the largest of a few: no series.
+LEAST_FOR_P95 = 20
+
+
+def _p50(window: WindowResult) -> float | None:
+    return window.ttft.p50
+
+
+def _p95(window: WindowResult) -> float | None:
+    return window.ttft.p95 if window.ttft.n >= LEAST_FOR_P95 else None
+
+
+def _itl(window: WindowResult) -> float | None:
+    return window.itl.p50
+
+
+def _output(window: WindowResult) -> float | None:
+    return window.output_tokens_per_s
+
+
+def _outstanding(window: WindowResult) -> float | None:
+    return None if window.outstanding is None else window.outstanding.mean
+
+
+def _waiting(window: WindowResult) -> float | None:
+    return None if window.server.waiting is None else window.server.waiting.mean
+
+
+def _kv_floor(window: WindowResult) -> float | None:
+    return None if window.server.kv_usage is None else window.server.kv_usage.min
+
+
+def _memory(window: WindowResult) -> float | None:
+    return None if window.client.memory_bytes is None else window.client.memory_bytes.mean
+
+
+_VALUES: dict[Series, Callable[[WindowResult], float | None]] = {
+    "ttft_p50": _p50,
+    "ttft_p95": _p95,
+    "itl_p50": _itl,
+    "output_tokens_per_s": _output,
+    "outstanding": _outstanding,
+    "waiting": _waiting,
+    "kv_floor": _kv_floor,
+}
+
+
+def found_warm_up(ordered: Sequence[SegmentResult]) -> WarmUp:
+    """Find how many first windows of the soak are warm-up: until all opening requests ended, or longer by MSER.
+
+    Later segments load a server that had to fill again; their first windows are left out likewise, by the same count.
+    """
+    windows = _whole(ordered[0])
+    opening = _opening(ordered[0], windows)
+    outputs = [window.output_tokens_per_s or 0.0 for window in windows]
+    # A collapse at the end would make everything before it look like a warm-up.
+    found = warm_up_end(outputs, batch=BATCH, latest=LATEST) if len(outputs) >= 2 * LEAST_WINDOWS else None
+    by_data = found.values if found is not None and found.ended else 0
+    left_out = max(opening, by_data)
+    if left_out == 0:
+        detail = "no window was left out"
+    elif by_data > opening:
+        detail = f"output tokens/s settle after {by_data} windows"
+    else:
+        detail = f"the first requests, which start together, end in the first {opening} windows"
+    length_s = ordered[0].window_ns / 1e9
+    return WarmUp(
+        windows=left_out,
+        seconds=left_out * length_s,
+        method="end of the opening phase, or MSER-1 on output tokens/s, in the first quarter (White 1997)",
+        detail=detail,
+    )
+
+
+def points_of(
+    ordered: Sequence[SegmentResult], parts: Sequence[Part], warm_up: int
+) -> tuple[SeriesPoints, ...]:
+    """Return every series over windows that can be compared: whole, of the submission, within one part of the server.
+
+    A series runs on over parts and segments with the same server configuration and pool, as far as it goes: gaps are
+    missing windows, nothing is put in their place. Each process of the client has a memory of its own.
+    """
+    stretches = _stretches(ordered, parts)
+    began_ns = ordered[0].began_wall_ns
+    found = []
+    for name, value in _VALUES.items():
+        for stretch, windows in stretches.items():
+            found.append(_points(name, stretch, windows, value, warm_up, began_ns))
+    for segment in ordered:
+        windows = [(window, at) for at, window in enumerate(_submitted(segment))]
+        found.append(_points("client_memory", segment.segment, windows, _memory, warm_up, began_ns))
+    return tuple(points for points in found if points is not None)
+
+
+def _points(
+    name: Series,
+    stretch: str,
+    windows: Sequence[tuple[WindowResult, int]],
+    value: Callable[[WindowResult], float | None],
+    warm_up: int,
+    began_ns: int,
+) -> SeriesPoints | None:
+    """Return one series over one stretch; None where no window tells it."""
+    held = [
+        (window, known)
+        for window, at in windows
+        if at >= warm_up and (known := value(window)) is not None and not window.partial
+    ]
+    if not held:
+        return None
+    starts = [(window.begin_wall_ns - began_ns) / 1e9 for window, _ in held]
+    half = [(window.end_ns - window.begin_ns) / 2e9 for window, _ in held]
+    return SeriesPoints(
+        series=name,
+        stretch=stretch,
+        times_s=tuple(start + offset for start, offset in zip(starts, half, strict=True)),
+        starts_s=tuple(starts),
+        values=tuple(known for _, known in held),
+        left_out=len(windows) - len(held),
+    )
+
+
+def _stretches(
+    ordered: Sequence[SegmentResult], parts: Sequence[Part]
+) -> dict[str, list[tuple[WindowResult, int]]]:
+    """Return the windows of each configuration of the server, with their place after the load began anew."""
+    found: dict[str, list[tuple[WindowResult, int]]] = {}
+    names: dict[tuple[Value | None, ...], str] = {}
+    by_place = {(part.segment, part.number): part for part in parts}
+    for segment in ordered:
+        length_ns = segment.window_ns
+        for window in _submitted(segment):
+            if window.part is None:
+                continue
+            part = by_place[segment.segment, window.part]
+            facts = tuple(part.identity.value(name) for name in CONFIGURATION)
+            name = names.setdefault(facts, _named(part, len(names)))
+            # After a restart the server fills again, as at the beginning.
+            after = max(0, window.begin_ns - part.begin_ns) // length_ns
+            found.setdefault(name, []).append((window, after))
+    return found
+
+
+def _named(part: Part, number: int) -> str:
+    pool = f", KV pool of {part.kv_tokens} tokens" if part.kv_tokens is not None else ""
+    return f"configuration {number + 1} of the server{pool}"
+
+
+def _submitted(segment: SegmentResult) -> list[WindowResult]:
+    return [window for window in segment.windows if window.load == "submission"]
+
+
+def _whole(segment: SegmentResult) -> list[WindowResult]:
+    return [window for window in _submitted(segment) if not window.partial]
+
+
+def _opening(segment: SegmentResult, windows: Sequence[WindowResult]) -> int:
+    """Count the windows until the requests that started together had all ended; at most a quarter of them."""
+    if segment.opening_ended_ns is None:
+        return 0
+    length_ns = segment.window_ns
+    needed = -(-(segment.opening_ended_ns - segment.submitted_ns) // length_ns)
+    return max(0, min(needed, int(len(windows) * LATEST)))
