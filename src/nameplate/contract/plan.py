@@ -61,7 +61,8 @@ class TrialPlan(Struct, frozen=True):
     the most. `shared_tokens` of each prompt are a prefix that all prompts of this length share,
     beside the contract's. With `arrivals` the loop is open: `requests` arrive in their own time, and `concurrency` is
     how many may be outstanding; `rate_level` says which level of a rate study that is, and each attempt has arrivals
-    of its own. With `soak` time ends the load, and `requests` is a cap that is never reached.
+    of its own. With `soak` time ends the load, and `requests` is a cap that is never reached. `alone_ttft_ns` are the
+    lowest, median and highest TTFT of the baseline's requests: what a request takes that waits for none.
     """
 
     name: str
@@ -83,6 +84,7 @@ class TrialPlan(Struct, frozen=True):
     arrivals: ArrivalPlan | None = None
     soak: Soak | None = None
     rate_level: RateLevel | None = None
+    alone_ttft_ns: tuple[float, float, float] | None = None
 
     @property
     def key(self) -> str:

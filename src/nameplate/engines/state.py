@@ -13,6 +13,16 @@ class Histogram(Struct, frozen=True):
     buckets: tuple[tuple[float, int], ...] = ()
 
 
+class Histograms(Struct, frozen=True):
+    """Hold the histograms of one reading, buckets included; None where the server has none of that meaning."""
+
+    queue: Histogram | None = None
+    prefill: Histogram | None = None
+    decode: Histogram | None = None
+    ttft: Histogram | None = None
+    e2e: Histogram | None = None
+
+
 class Reading(Struct, frozen=True):
     """Hold what a scrape and a line of `server.jsonl` have in common.
 
@@ -60,6 +70,10 @@ class ServerState(Reading, frozen=True):
         if self.running is None:
             return None
         return self.running == 0 and not self.waiting
+
+    @property
+    def histograms(self) -> Histograms:
+        return Histograms(self.queue, self.prefill, self.decode, self.ttft, self.e2e)
 
     @property
     def cache_hits(self) -> int | None:

@@ -12,7 +12,7 @@ from msgspec import Struct, field, structs
 from nameplate.contract.errors import EvidenceError
 from nameplate.contract.identity import Identity
 from nameplate.engines.idle import IdleReport
-from nameplate.engines.state import ServerSample
+from nameplate.engines.state import Histograms, ServerSample, ServerState
 from nameplate.evidence import layout
 from nameplate.evidence.header import TrialHeader
 from nameplate.evidence.journal import JournalEntry
@@ -101,6 +101,8 @@ def evidence_of(
         samples=samples,
         idle_before=_idle(journal, "before"),
         idle_after=_idle(journal, "after"),
+        histograms_before=_histograms(journal, "before"),
+        histograms_after=_histograms(journal, "after"),
         busy_before=_busy_before(journal),
         identity_before=header.identity,
         identity_after=_identity_after(journal),
@@ -210,9 +212,19 @@ def _moment(journal: list[JournalEntry], what: str, otherwise_ns: int) -> int:
 
 
 def _idle(journal: list[JournalEntry], moment: str) -> ServerSample | None:
+    found = _of_idle(journal, moment, "sample")
+    return None if found is None else msgspec.convert(found, ServerSample)
+
+
+def _histograms(journal: list[JournalEntry], moment: str) -> Histograms | None:
+    found = _of_idle(journal, moment, "histograms")
+    return None if found is None else msgspec.convert(found, Histograms)
+
+
+def _of_idle(journal: list[JournalEntry], moment: str, part: str) -> object:
     for entry in journal:
-        if entry.what == IDLE and entry.detail.get("moment") == moment and "sample" in entry.detail:
-            return msgspec.convert(entry.detail["sample"], ServerSample)
+        if entry.what == IDLE and entry.detail.get("moment") == moment and part in entry.detail:
+            return entry.detail[part]
     return None
 
 
@@ -232,9 +244,13 @@ def _identity_after(journal: list[JournalEntry]) -> Identity | None:
     return None
 
 
-def idle_detail(moment: str, sample: ServerSample) -> dict[str, object]:
-    """Return the journal entry's detail for a reading of the idle server."""
-    return {"moment": moment, "sample": structs.asdict(sample)}
+def idle_detail(moment: str, state: ServerState) -> dict[str, object]:
+    """Return the journal entry's detail for a reading of the idle server, its histograms' buckets included."""
+    return {
+        "moment": moment,
+        "sample": structs.asdict(ServerSample.of(state)),
+        "histograms": msgspec.to_builtins(state.histograms),
+    }
 
 
 def identity_detail(moment: str, identity: Identity) -> dict[str, object]:

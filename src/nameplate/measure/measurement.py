@@ -16,12 +16,13 @@ from nameplate.measure.queueing import Queueing, measure_queueing
 from nameplate.measure.rates import Rates, SingleUser, measure_rates, single_user
 from nameplate.measure.server_side import ServerSide, measure_server
 from nameplate.measure.trial_evidence import TrialEvidence
+from nameplate.measure.waits import Waits, measure_waits
 from nameplate.measure.windows import Window, steady, whole_run
 
 
 class Measurement(Struct, frozen=True, kw_only=True):
     """Hold a trial's numbers; `single_user` only at concurrency one, `delivered` and
-    `queueing` only of an open loop. Null is absent, never zero."""
+    `queueing` only of an open loop, `waits` not where the load was cut as planned. Null is absent, never zero."""
 
     correctness: Correctness
     latencies: PhaseLatencies
@@ -34,6 +35,7 @@ class Measurement(Struct, frozen=True, kw_only=True):
     single_user: SingleUser | None
     delivered: Delivered | None = None
     queueing: Queueing | None = None
+    waits: Waits | None = None
 
 
 def measure(evidence: TrialEvidence) -> Measurement:
@@ -58,4 +60,5 @@ def measure(evidence: TrialEvidence) -> Measurement:
             evidence.plan, measured, overrun=evidence.overrun, interrupted=evidence.interrupted
         ),
         queueing=measure_queueing(evidence),
+        waits=measure_waits(evidence),
     )

@@ -15,8 +15,8 @@ A JSON object with
 A shape has `shape`, `rated` (integer or null), `pass` and `fail` (levels or null), `noisy` (levels), `status`,
 `exit_code`, `reason`, `operate_at` (the operating policy: it never stands in for `rated`), `levels` (every confirmed
 level with its trials' statuses), `certified`, `qualified`, `not_qualified`, `warnings`, `prompt_tokens` (the range
-that the server counted), `baseline`, and `confirmations`: each confirmation trial, invalid ones too. Times are
-nanoseconds; null is absent.
+that the server counted), `baseline`, `confirmations`: each confirmation trial, invalid ones too, and `limit`: what
+holds the failing level below its promise (null where none failed). Times are nanoseconds; null is absent.
 
 Version history: 1 - first.
 """
@@ -32,6 +32,7 @@ from nameplate.contract.identity import Fact
 from nameplate.contract.shape import Shape
 from nameplate.contract.target import Target
 from nameplate.measure.correctness import Correctness
+from nameplate.measure.limit import Limit
 from nameplate.measure.study_record import check_schema, with_levels
 from nameplate.verdict.boundary import Status
 from nameplate.verdict.certify import Certified
@@ -109,6 +110,7 @@ class PlateShape(Struct, frozen=True, kw_only=True):
     prompt_tokens: PromptRange | None
     baseline: PlateBaseline | None
     confirmations: tuple[PlateTrial, ...]
+    limit: Limit | None = None
 
 
 class PlateIdentity(Struct, frozen=True):

@@ -9,6 +9,7 @@ from nameplate.contract.contract import Contract
 from nameplate.contract.identity import Identity
 from nameplate.contract.levels import levels_of
 from nameplate.contract.slo import Slo
+from nameplate.measure.limit import Limit, limit_of
 from nameplate.measure.plate import (
     Plate,
     PlateBaseline,
@@ -20,7 +21,7 @@ from nameplate.measure.plate import (
 from nameplate.measure.rates import Rate
 from nameplate.measure.result import TrialResult
 from nameplate.statistics.percentile import Distribution
-from nameplate.verdict.boundary import combined_exit_code
+from nameplate.verdict.boundary import Boundary, combined_exit_code
 from nameplate.verdict.certify import Certified, certify
 from nameplate.verdict.facts import PromptRange
 from nameplate.verdict.qualified import scope_of
@@ -85,6 +86,7 @@ def build_shape(contract: Contract, verdict: ShapeVerdict, results: Sequence[Tri
         prompt_tokens=_joined(result.measurement.correctness.prompt_tokens for result in own),
         baseline=_baseline(own),
         confirmations=tuple(plate_trial(result) for result in confirmations),
+        limit=_limit(found, own, confirmations),
     )
 
 
@@ -191,6 +193,16 @@ def _baseline(own: Sequence[TrialResult]) -> PlateBaseline | None:
         alone.decode if alone else None,
         measurement.correctness.outputs_unique,
     )
+
+
+def _limit(found: Boundary, own: Sequence[TrialResult], confirmations: Sequence[TrialResult]) -> Limit | None:
+    """Say what the limit is made of, from the valid trials alone, at the passing and at the failing level."""
+
+    def at(level: int | None) -> list[TrialResult]:
+        return [r for r in confirmations if r.plan.level == level and r.verdict.status != "invalid"]
+
+    alone = [r for r in own if r.plan.role == "baseline" and r.verdict.status != "invalid"]
+    return limit_of(alone[-1:], at(found.pass_level), at(found.fail_level))
 
 
 def _judged(slo: Slo, result: TrialResult) -> float | None:

@@ -149,11 +149,17 @@ def gauge_of(values: Iterable[float | None]) -> Gauge | None:
     return Gauge(len(known), math.fsum(known) / len(known), max(known)) if known else None
 
 
-def _mean_time(before: ServerSample | None, after: ServerSample | None, name: str) -> float | None:
+def time_delta(
+    before: ServerSample | None, after: ServerSample | None, name: str
+) -> tuple[float, int] | None:
+    """Return how much a histogram's sum in seconds and its count grew (`name` is `queue_s`, ...); None if unknown."""
     if before is None or after is None:
         return None
     first: tuple[float, int] | None = getattr(before, name)
     last: tuple[float, int] | None = getattr(after, name)
-    if first is None or last is None or last[1] <= first[1]:
-        return None
-    return (last[0] - first[0]) / (last[1] - first[1])
+    return None if first is None or last is None else (last[0] - first[0], last[1] - first[1])
+
+
+def _mean_time(before: ServerSample | None, after: ServerSample | None, name: str) -> float | None:
+    found = time_delta(before, after, name)
+    return None if found is None or found[1] <= 0 else found[0] / found[1]

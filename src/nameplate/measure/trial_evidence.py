@@ -9,7 +9,7 @@ from msgspec import Struct
 from nameplate.contract.contract import Contract
 from nameplate.contract.identity import Identity
 from nameplate.contract.plan import TrialPlan
-from nameplate.engines.state import ServerSample
+from nameplate.engines.state import Histograms, ServerSample
 from nameplate.evidence.header import Clock
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
@@ -22,7 +22,8 @@ class TrialEvidence(Struct, frozen=True, kw_only=True):
 
     `since_empty_ns` and `arrival_doubt_ns` (see `lateness`) are those of the reads of measured requests, and
     `user_stamped_reads` counts those without a kernel stamp. `idle_before` and `idle_after` are the
-    server's counters while it was idle, before the warm-up and after the drain; None where that was not seen.
+    server's counters while it was idle, before the warm-up and after the drain; None where that was not seen, and
+    `histograms_before` and `histograms_after` its histograms then; None in evidence from before they were kept.
     `busy_before` counts the requests that the server held when the wait for it to become idle was given up: not ours.
     `held` says how a hold of streams went, `gpu_samples` are of the server's host. `damage` are sentences about torn or
     missing evidence. `interrupted` says that a person or a lost server ended it, `overrun` that too many
@@ -40,6 +41,8 @@ class TrialEvidence(Struct, frozen=True, kw_only=True):
     samples: Sequence[ServerSample] = ()
     idle_before: ServerSample | None = None
     idle_after: ServerSample | None = None
+    histograms_before: Histograms | None = None
+    histograms_after: Histograms | None = None
     busy_before: int = 0
     identity_before: Identity
     identity_after: Identity | None = None

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nameplate.contract.contract import Contract
-from nameplate.contract.levels import levels_of
+from nameplate.contract.levels import Levels, levels_of
 from nameplate.measure.plate import Plate, PlateBaseline, PlateShape
 from nameplate.measure.result import TrialResult
 from nameplate.measure.study_record import StudyRecord, TrialEntry
@@ -17,6 +17,7 @@ from nameplate.report import numbers
 from nameplate.report.boundary import boundary_table, judged, phase_table, range_at
 from nameplate.report.identity import one_line
 from nameplate.report.layout import Cell, Chain, Command, facts, heading, indented, stacked
+from nameplate.report.limit import limit_section
 from nameplate.report.safe import safe, safe_text
 from nameplate.report.style import status, style_of, warnings
 from nameplate.report.table import Column, FittingTable
@@ -138,9 +139,16 @@ def _shape(
         Group(title, facts(lines)),
         boundary_table(shape, contract),
         phase_table(shape, contract),
+        limit_section(shape.limit, _names(shape, levels)),
         facts(scope, indent=0),
         warnings(shape.warnings, f"Warnings for {shape.shape}"),
     ]
+
+
+def _names(shape: PlateShape, levels: Levels) -> dict[str, str]:
+    """Return what people call the levels of a limit's figures."""
+    found = {"pass": shape.pass_level, "fail": shape.fail_level}
+    return {"alone": "alone", **{side: levels.name(at) for side, at in found.items() if at is not None}}
 
 
 def _alone(baseline: PlateBaseline | None) -> str:

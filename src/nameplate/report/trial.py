@@ -23,6 +23,7 @@ from nameplate.report.layout import Cell, Command, bulleted, facts, heading, ind
 from nameplate.report.safe import safe, safe_text
 from nameplate.report.style import status, style_of, warnings
 from nameplate.report.table import Column, FittingTable
+from nameplate.report.waits import waits_table
 from nameplate.statistics.percentile import Distribution
 from nameplate.verdict.facts import LoopCount, PromptRange
 from nameplate.verdict.gate import MEANING
@@ -46,6 +47,7 @@ def trial_summary(result: TrialResult, directory: Path | str) -> RenderableType:
         (
             _answer(result),
             _latencies(result.measurement.latencies, result.plan.arrivals is not None),
+            waits_table(result.measurement.waits),
             _rates(result),
             _work(result),
             _gates(result),
@@ -246,7 +248,7 @@ def _work(result: TrialResult) -> RenderableType:
         ("In the server", _server(result)),
         ("Client lateness", _lateness(result)),
     ]
-    if server.queue_mean_s is not None:
+    if server.queue_mean_s is not None and measured.waits is None:
         times = (
             ("queue", server.queue_mean_s),
             ("prefill", server.prefill_mean_s),

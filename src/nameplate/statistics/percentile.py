@@ -68,6 +68,13 @@ class Distribution(Struct, frozen=True, kw_only=True):
     p99: float | None = None
     unsupported: tuple[str, ...] = ()
 
+    @property
+    def low_median_high(self) -> tuple[float, float, float] | None:
+        """Return the smallest, median and largest member; None where any is not known."""
+        if self.min is None or self.p50 is None or self.max is None:
+            return None
+        return self.min, self.p50, self.max
+
 
 def summarise(values: Iterable[Number], unit: str = "ns", censored: int = 0) -> Distribution:
     """Summarise values, with `censored` further members that stand at infinity."""

@@ -108,6 +108,7 @@ def _baseline(search: Search, expectation: Expectation | None) -> Step:
     search.planner = structs.replace(
         search.planner,
         baseline_e2e_ns=latencies.e2e.p50,
+        alone_ttft_ns=latencies.ttft.low_median_high,
         outputs_must_differ=correctness.ok > 1 and correctness.outputs_unique,
         # A greedy toy model loops always; what one user alone gets is no fault of the load.
         outputs_must_not_loop=loops is not None and loops.judged > 0 and not loops.looped,

@@ -14,14 +14,16 @@ from nameplate.contract.shape import Shape
 class Planner(Struct, frozen=True):
     """Plan trials of one shape.
 
-    `baseline_e2e_ns` is the baseline's median E2E latency, which spaces a staggered start; `outputs_must_differ` is
-    set where the baseline's outputs were unique, and `outputs_must_not_loop` where none of them looped. Names are
-    usable as directory names and unique in a study.
+    `baseline_e2e_ns` is the baseline's median E2E latency, which spaces a staggered start, and `alone_ttft_ns` its
+    lowest, median and highest TTFT: what a request takes that waits for none. `outputs_must_differ` is set where the
+    baseline's outputs were unique, and `outputs_must_not_loop` where none of them looped. Names are usable as directory
+    names and unique in a study.
     """
 
     contract: Contract
     shape: Shape
     baseline_e2e_ns: float | None = None
+    alone_ttft_ns: tuple[float, float, float] | None = None
     outputs_must_differ: bool = False
     outputs_must_not_loop: bool = False
 
@@ -74,6 +76,7 @@ class Planner(Struct, frozen=True):
             quiet_s=quiet_s,
             outputs_must_differ=self.outputs_must_differ,
             outputs_must_not_loop=self.outputs_must_not_loop,
+            alone_ttft_ns=self.alone_ttft_ns,
         )
         if self.contract.rate is not None:
             return self._open(plan, self.contract.rate, level)

@@ -22,7 +22,6 @@ from nameplate.contract.target import Credentials
 from nameplate.engines.adapter import FlushReply
 from nameplate.engines.flush import flush_when_idle
 from nameplate.engines.idle import wait_idle
-from nameplate.engines.state import ServerSample
 from nameplate.evidence import layout, manifest
 from nameplate.evidence.header import ClockPair, Keeping, TrialHeader
 from nameplate.evidence.journal import Journal
@@ -392,7 +391,7 @@ class _Trial:
         """Note the server's counters, if it is idle: between two such moments they count what we sent."""
         state = self._site.adapter.state()
         if state.error is None and state.idle is not False:
-            self.note(from_disk.IDLE, **from_disk.idle_detail(moment, ServerSample.of(state)))
+            self.note(from_disk.IDLE, **from_disk.idle_detail(moment, state))
 
     def _step(self, what: str) -> None:
         self.setup.watch.step(self._plan, what)

@@ -68,10 +68,11 @@ def make_trial(
     slo: str = "ttft p95 < 10s",
     keeping: Keeping | None = None,
     faults: FaultPlan | None = None,
+    app: App | None = None,
     **plan: Any,
 ) -> None:
     """Run and seal one trial against the built-in engine in simulated time; `faults` begin with the trial."""
-    app = App(DEMO)
+    app = app or App(DEMO)
     ground = VirtualGround(app)
     site = survey(ground, Target("http", "sim", 80), Sampling(), "nonce", _unnoted)
     asked = Shape.parse(shape)
