@@ -139,7 +139,7 @@ def _shape(
         Group(title, facts(lines)),
         boundary_table(shape, contract),
         phase_table(shape, contract),
-        limit_section(shape.limit, _names(shape, levels)),
+        limit_section(shape.limit, _names(shape, levels_of(contract))),
         facts(scope, indent=0),
         warnings(shape.warnings, f"Warnings for {shape.shape}"),
     ]
