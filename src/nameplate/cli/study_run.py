@@ -46,13 +46,12 @@ from nameplate.studies.conduct import (
     prepare,
     prepare_again,
 )
+from nameplate.studies.price import asked, usual_budget
+from nameplate.studies.price import expected_trials as shape_trials
 from nameplate.studies.single import open_plan, single_plan
 from nameplate.trial.ground import Ground
 from nameplate.trial.interruption import Interruption
 from nameplate.trial.life import run_trial
-
-# A study of one shape runs a baseline, some seven probes and six confirmations; for the time left, not for a bound.
-_EXPECTED_TRIALS = 14
 
 
 def run_single(
@@ -116,6 +115,8 @@ def run_capacity(
     rules = _rules(options, virtual=address.virtual)
     contract = read_contract(address, options, options["shapes"], options["slos"], rules)
     require_levels(contract)
+    if options["max_trials"] is None:
+        contract = structs.replace(contract, rules=structs.replace(rules, max_trials=usual_budget(contract)))
     if contract.dataset is not None and len(contract.shapes) > 1:
         raise CallerError(
             "A data set has lengths of its own, and several shapes are given.",
@@ -126,6 +127,8 @@ def run_capacity(
     require_descriptors(rules.min_concurrency, options["workers"])
     directory = options["out"] or default_directory("capacity")
     with conditions_of(address, options, arguments, contract) as (conditions, target):
+        if (price := asked(contract)) is not None:
+            conditions.watch.tell(f"note: {price}")
         archive = StudyArchive.create(directory)
         prepared = prepare(conditions, structs.replace(contract, target=target), archive)
         return conduct(prepared, expectations=expectations), directory
@@ -187,7 +190,7 @@ def conditions_of(
     )
     interruption = Interruption()
     silent = options["quiet_terminal"] or (options["as_json"] and not sys.stderr.isatty())
-    expected = expected_trials or _EXPECTED_TRIALS * len(contract.shapes)
+    expected = expected_trials or shape_trials(contract) * len(contract.shapes)
     view = QuietView() if silent else LiveView(contract=contract, expected_trials=expected)
     ground: Ground
     with view, interruption.handling(), open_ground(address, credentials) as (ground, target):
@@ -229,9 +232,10 @@ def _rules(options: Options, virtual: bool) -> Rules:
         min_concurrency=options["min_concurrency"],
         max_concurrency=options["max_concurrency"],
         first_guess=options["guess"],
-        max_trials=options["max_trials"],
+        max_trials=options["max_trials"] or Rules().max_trials,
         max_s=parse_duration_ns(options["max_time"]) / 1e9 if options["max_time"] else None,
         start=options["start"],
         operate_below=options["operate_below"],
         loop_limit=parse_ratio(options["loop_limit"]),
+        confidence=parse_ratio(options["confidence"]) if options["confidence"] is not None else None,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Literal
 
 from msgspec import Struct
@@ -19,7 +19,8 @@ class Rules(Struct, frozen=True):
     `requests` of None means the protocol's own count for each level. `max_s` is the study's time budget in
     seconds, None for no bound. `tolerance` is how many disagreeing trials a level may have after extra
     confirmations and still count as agreeing. `loop_limit` is the share of judged answers that may end in a loop
-    where none of the baseline's did: one of few is too many, one of 128 is not.
+    where none of the baseline's did: one of few is too many, one of 128 is not. With `confidence`, a share of one, a
+    level passes only if its trials also certify that at this confidence (`verdict/certainty.py`).
     """
 
     confirmations: int = 3
@@ -40,12 +41,17 @@ class Rules(Struct, frozen=True):
     operate_below: int = 1
     replacements: int = 2
     loop_limit: float = 0.05
+    confidence: float | None = None
 
-    def measured_requests(self, concurrency: int, slos: Iterable[Slo]) -> int:
+    def measured_requests(self, concurrency: int, slos: Collection[Slo]) -> int:
         """Count the measured requests of a level: max(64, 4C, ceil(3/(1-p))), p the strictest percentile."""
         if self.requests is not None:
             return max(self.requests, concurrency)
         percentiles = [slo.percentile for slo in slos if slo.percentile is not None]
         # Rounded before the ceiling: 3/(1-0.95) is 59.99999... in binary floating point.
         tail = max((math.ceil(round(3 / (1 - p / 100), 6)) for p in percentiles), default=0)
+        if self.confidence is not None:
+            # A share of errors is certified like any other, and needs as many requests.
+            ratios = [slo.limit_ratio for slo in slos if slo.limit_ratio]
+            tail = max([tail, *(math.ceil(round(3 / ratio, 6)) for ratio in ratios)])
         return max(64, 4 * concurrency, tail)

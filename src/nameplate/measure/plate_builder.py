@@ -79,7 +79,7 @@ def build_shape(contract: Contract, verdict: ShapeVerdict, results: Sequence[Tri
         reason=verdict.reason,
         operate_at=verdict.operate_at,
         levels=verdict.levels,
-        certified=_certified(found.rated, confirmations),
+        certified=_certified(verdict, confirmations),
         qualified=scope.qualified if found.rated is not None else (),
         not_qualified=scope.not_qualified,
         warnings=_warnings(contract, verdict, own),
@@ -146,7 +146,8 @@ def distribution_of(slo: Slo, result: TrialResult) -> Distribution:
     return distribution
 
 
-def _certified(rated: int | None, confirmations: Sequence[TrialResult]) -> tuple[Certified, ...]:
+def _certified(verdict: ShapeVerdict, confirmations: Sequence[TrialResult]) -> tuple[Certified, ...]:
+    rated = verdict.boundary.rated
     if rated is None:
         return ()
     valid = [
@@ -154,7 +155,8 @@ def _certified(rated: int | None, confirmations: Sequence[TrialResult]) -> tuple
         for result in confirmations
         if result.plan.level == rated and result.verdict.status != "invalid"
     ]
-    return certify(rated, valid)
+    needs = next((one.demand for one in verdict.levels if one.level == rated), None)
+    return certify(rated, valid, needs)
 
 
 def _warnings(contract: Contract, verdict: ShapeVerdict, own: Sequence[TrialResult]) -> tuple[Warned, ...]:

@@ -13,11 +13,12 @@ from nameplate.contract.levels import Levels, levels_of
 from nameplate.contract.slo import Slo
 from nameplate.measure.plate import PlateShape, PlateTrial, Quantiles
 from nameplate.report import numbers
+from nameplate.report.certainty import percent, trials_certificate
 from nameplate.report.layout import Cell, heading, indented
 from nameplate.report.safe import safe
 from nameplate.report.style import status
 from nameplate.report.table import Column, FittingTable, rows_of
-from nameplate.verdict.certify import Certified, Share
+from nameplate.verdict.certify import CONFIDENCE, Certified, Share
 from nameplate.verdict.trial import SloResult, SloSample
 
 # What a table of the field shows, and in which order it goes where the width is short.
@@ -162,18 +163,21 @@ def phase_table(shape: PlateShape, contract: Contract) -> RenderableType | None:
             results = [result for trial in trials for result in trial.slos if result.slo == slo]
             certified = next((c for c in shape.certified if c.slo == slo and c.level == level), None)
             groups.append(_phases(levels.told(level), slo, results, certified))
+    confidence = shape.certified[0].confidence if shape.certified else CONFIDENCE
     parts: list[RenderableType] = [
         heading("By the phase in which requests were sent, over the valid trials"),
-        indented(FittingTable(_phase_columns(levels), list(rows_of(groups)))),
+        indented(FittingTable(_phase_columns(levels, confidence), list(rows_of(groups)))),
     ]
     if shape.certified:
         parts += [Text(""), heading("Certified")]
         parts += [indented(Text(_certificate(one, levels))) for one in shape.certified]
+        asked = [said for one in shape.certified if (said := trials_certificate(one)) is not None]
+        parts += [indented(Text(said)) for said in asked]
         parts.append(indented(Text(f"Bounds hold {safe(shape.certified[0].label)}.", style="dim")))
     return Group(*parts)
 
 
-def _phase_columns(levels: Levels) -> tuple[Column, ...]:
+def _phase_columns(levels: Levels, confidence: float) -> tuple[Column, ...]:
     return (
         Column("SLO", side="left"),
         Column(levels.head),
@@ -182,7 +186,7 @@ def _phase_columns(levels: Levels) -> tuple[Column, ...]:
         Column("lowest to highest"),
         Column("over"),
         Column("share", rank=1),
-        Column("95%\nbound"),
+        Column(f"{percent(confidence)}\nbound"),
     )
 
 
@@ -222,8 +226,11 @@ def _range(slo: Slo, samples: Sequence[SloSample]) -> str:
 
 def _certificate(one: Certified, levels: Levels) -> str:
     whole = one.whole
+    held = "certified" if one.holds else "not certified"
+    if one.holds and whole.bound is not None and not whole.bound < one.claim:
+        held = "not certified by requests, but by the trials' spread"
     return (
         f"{numbers.promise(one.slo)} at {levels.name(one.level)}: {whole.over:,} of {whole.n:,} requests were over, so "
-        f"with {numbers.share(one.confidence, 0)} confidence at most {numbers.share(whole.bound)} are. The promise "
-        f"allows {one.claim * 100:.6g}%: {'certified' if one.holds else 'not certified'}."
+        f"with {percent(one.confidence)} confidence at most {numbers.share(whole.bound)} are. The promise "
+        f"allows {one.claim * 100:.6g}%: {held}."
     )

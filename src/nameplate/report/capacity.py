@@ -15,6 +15,7 @@ from nameplate.measure.result import TrialResult
 from nameplate.measure.study_record import StudyRecord, TrialEntry
 from nameplate.report import numbers
 from nameplate.report.boundary import boundary_table, judged, phase_table, range_at
+from nameplate.report.certainty import standing_line
 from nameplate.report.identity import one_line
 from nameplate.report.layout import Cell, Chain, Command, facts, heading, indented, stacked
 from nameplate.report.limit import limit_section
@@ -126,6 +127,8 @@ def _shape(
         ("Operate at", operating(shape, contract)),
         ("Status", verdict),
     ]
+    if (certified := standing_line(shape, contract)) is not None:
+        lines.insert(1, ("Certified", certified))
     if shape.status is not Status.confirmed:
         lines.append(("Because", safe(shape.reason, 1500)))
     lines.append(("Alone", _alone(shape.baseline)))

@@ -40,7 +40,9 @@ class Course:
     """
 
     def __init__(self, contract: Contract | None, expected: int | None) -> None:
-        self._confirmations = contract.rules.confirmations if contract is not None else 0
+        # Under a confidence a level's trials depend on what they show: there is no number to count up to.
+        fixed = contract is not None and contract.rules.confidence is None
+        self._confirmations = contract.rules.confirmations if contract is not None and fixed else 0
         self._expected = expected
         self._valid: Counter[tuple[Shape, int]] = Counter()
         self._spent_s = 0.0

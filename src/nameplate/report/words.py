@@ -9,6 +9,7 @@ from nameplate.contract.levels import Levels, levels_of
 from nameplate.contract.slo import Slo
 from nameplate.measure.plate import PlateShape
 from nameplate.report import numbers
+from nameplate.report.certainty import carried_by, certified_means, doubt_at, doubt_means
 from nameplate.verdict.boundary import Status
 
 
@@ -28,12 +29,9 @@ def answer(shape: PlateShape, contract: Contract) -> str:
     if status is Status.confirmed and shape.pass_level is None:
         return f"Not one: a single {shape.shape} request at a time already breaks {held}, in all {trials} trials."
     if status is Status.confirmed and shape.fail_level is not None:
-        return (
-            f"{load} hold {held}; {levels.told(shape.fail_level)} do not "
-            f"({trials} of {trials} independent trials each)."
-        )
+        return f"{load} hold {held}; {levels.told(shape.fail_level)} do not ({carried_by(contract.rules)})."
     if status is Status.noisy and rated is not None:
-        noise = f"at {_named(shape.noisy, levels)} the trials disagree, and noise is not rounded upwards"
+        noise = doubt_at(_named(shape.noisy, levels), contract.rules)
         if shape.pass_level is None:
             return f"Not one {shape.shape} request is certain to hold {held}: {noise}."
         return f"{load} hold {held}; {noise}."
@@ -65,16 +63,15 @@ def meaning(shape: PlateShape, contract: Contract) -> str:
     match shape.status:
         case Status.confirmed if shape.pass_level is None:
             return "Level 1 failed in every confirmation. Loosen the limit, shorten the shape, or use a faster server."
+        case Status.confirmed if contract.rules.confidence is not None:
+            return certified_means(passing, failing, contract.rules)
         case Status.confirmed:
             return (
                 f"{passing} passed and {failing} failed in all {trials} trials, each with a "
                 "load process, prompts and evidence of its own."
             )
         case Status.noisy:
-            return (
-                "Trials of the same level disagree. --extra-confirmations or more --requests may settle it; "
-                "until then the level below the noise is the number."
-            )
+            return doubt_means(contract.rules)
         case Status.open_above:
             return f"{levels.name(levels.highest)}, the highest level allowed, passed. Raise --max to find the limit."
         case Status.open_below:

@@ -11,13 +11,15 @@ from msgspec import structs
 
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import CallerError
-from nameplate.contract.levels import Levels
+from nameplate.contract.levels import Levels, levels_of
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.shape import Shape
 from nameplate.measure.result import TrialResult
 from nameplate.studies.locator import located, next_probe
+from nameplate.studies.plans import Planner
 from nameplate.studies.search import Ended, Search
 from nameplate.verdict.boundary import Boundary, Status, boundary, combined_exit_code, settle, wanted_levels
+from nameplate.verdict.certainty import promising, require_confidence
 from nameplate.verdict.expectation import Expectation, differences
 from nameplate.verdict.shape import Decision, ShapeVerdict
 from nameplate.verdict.trial import TrialStatus
@@ -81,7 +83,7 @@ def capacity(
         found = yield from _confirm(search, candidate)
     except Ended as end:
         return search.ended(end)
-    return search.verdict(found, _reason(found, search.levels))
+    return search.verdict(found, _reason(found, search.levels, contract.rules.confidence))
 
 
 def require_levels(contract: Contract) -> None:
@@ -96,6 +98,8 @@ def require_levels(contract: Contract) -> None:
             f"No level lies between --min {rules.min_concurrency} and --max {rules.max_concurrency}.",
             hint="--min must be at least 1 and at most --max.",
         )
+    requests = Planner(contract, contract.shapes[0]).confirmation(levels_of(contract).lowest, 1).requests
+    require_confidence(rules, contract.slos, requests)
 
 
 def _baseline(search: Search, expectation: Expectation | None) -> Step:
@@ -137,7 +141,11 @@ def _locate(search: Search) -> Generator[TrialPlan, TrialResult, int]:
         reason = _why_probe(probes, levels)
         result = yield from search.valid_trial(search.planner.locator(level), [], "locate", reason)
         # An inconclusive probe navigates like a fail: towards less traffic.
-        probes[level] = result.verdict.status == "pass"
+        passed = result.verdict.status == "pass"
+        # Under a confidence the search is for a level that can be certified, which lies below one that passes.
+        probes[level] = passed and (
+            search.rules.confidence is None or promising(search.rules, result.verdict.slos)
+        )
     candidate = located(probes, levels.lowest)
     why = "the highest level that passed while locating"
     search.note("locate", f"candidate {levels.name(candidate)}", why, candidate)
@@ -186,7 +194,7 @@ def _confirm_by_turns(search: Search, levels: tuple[int, ...], reason: str) -> S
                 search.note("judge", said, ", ".join(verdict.trials), level)
 
 
-def _reason(found: Boundary, levels: Levels) -> str:
+def _reason(found: Boundary, levels: Levels, confidence: float | None) -> str:
     passing, failing = (
         "nothing" if level is None else levels.name(level) for level in (found.pass_level, found.fail_level)
     )
@@ -195,7 +203,10 @@ def _reason(found: Boundary, levels: Levels) -> str:
     if found.status is Status.open_below:
         return f"{failing}, the lowest allowed level, fails"
     if found.status is Status.noisy:
-        return f"the trials of {', '.join(map(levels.name, found.noisy))} disagree"
+        noisy = ", ".join(map(levels.name, found.noisy))
+        if confidence is None:
+            return f"the trials of {noisy} disagree"
+        return f"{noisy} neither failed nor could be certified at {confidence * 100:.8g}%"
     if found.pass_level is None:
         return f"{failing} fails in all confirmations"
     return f"{passing} passes and {failing} fails in all confirmations"

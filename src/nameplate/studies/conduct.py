@@ -28,6 +28,7 @@ from nameplate.measure.study_record import StudyRecord, study_record
 from nameplate.prompts.dataset import Dataset
 from nameplate.studies.archive import StudyArchive
 from nameplate.studies.capacity import study
+from nameplate.studies.price import forecast
 from nameplate.studies.resume import Leftover
 from nameplate.studies.runner import run
 from nameplate.trial.corpus import Composed, Corpus
@@ -146,6 +147,7 @@ def conduct(
     archive, contract = prepared.archive, prepared.contract
     decisions: list[Decision] = []
     results: list[TrialResult] = []
+    told: set[Shape] = set()
     spoiled = left.spoiled if left else frozenset()
 
     def record(verdicts: tuple[ShapeVerdict, ...], finished: bool) -> StudyRecord:
@@ -169,6 +171,10 @@ def conduct(
         prepared.setup.watch.finished(plan, result, replayed)
 
     def execute(plan: TrialPlan) -> TrialResult:
+        if plan.role == "confirmation" and plan.shape not in told:
+            told.add(plan.shape)
+            if (price := forecast(contract, plan, results)) is not None:
+                prepared.setup.watch.tell(f"note: {price}")
         corpus = prepared.corpora[plan.shape]
         return run_trial(prepared.setup, plan, corpus, archive.trial(plan.key))
 

@@ -15,10 +15,11 @@ from nameplate.contract.shape import Shape
 from nameplate.measure.result import TrialResult
 from nameplate.studies.plans import Planner
 from nameplate.verdict.boundary import Boundary, Status, boundary
+from nameplate.verdict.certainty import steps_down
 from nameplate.verdict.gate import Gate
 from nameplate.verdict.level import LevelStatus, LevelVerdict, judge_level, too_many_invalid
 from nameplate.verdict.shape import Decision, ShapeVerdict, Step
-from nameplate.verdict.trial import TrialStatus
+from nameplate.verdict.trial import SloResult, TrialStatus
 
 Trials = Generator[TrialPlan, TrialResult, TrialResult]
 
@@ -48,6 +49,7 @@ class Search:
         self.planner = Planner(contract, shape)
         self.decisions = decisions
         self.confirmations: dict[int, list[TrialStatus]] = {}
+        self._slos: dict[int, list[tuple[SloResult, ...]]] = {}
         self._shape = shape
         self._spent_before_s = spent_s
         self._spent_s = 0.0
@@ -67,6 +69,8 @@ class Search:
             result = yield from self._one(plan)
             status = result.verdict.status
             history.append(status)
+            if plan.role == "confirmation" and status != "invalid":
+                self._slos.setdefault(plan.level, []).append(result.verdict.slos)
             said = "; ".join(result.verdict.reasons)
             self.note("judge", f"{result.plan.key}: {status}", said, plan.level, result.plan.key)
             if status != "invalid":
@@ -81,7 +85,9 @@ class Search:
 
     def level(self, level: int) -> LevelVerdict:
         """Judge a level by its confirmations so far."""
-        return judge_level(level, self.confirmations.get(level, ()), self.rules)
+        begun = self.confirmations
+        steps = steps_down(level, begun, next(iter(begun), level))
+        return judge_level(level, begun.get(level, ()), self.rules, self._slos.get(level, ()), steps)
 
     @property
     def settled(self) -> dict[int, LevelStatus]:

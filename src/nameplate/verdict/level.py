@@ -8,7 +8,8 @@ from typing import Literal
 from msgspec import Struct
 
 from nameplate.contract.rules import Rules
-from nameplate.verdict.trial import TrialStatus
+from nameplate.verdict.certainty import Demand, Standing, demand, sizes_of, standing
+from nameplate.verdict.trial import SloResult, TrialStatus
 
 LevelStatus = Literal["open", "pass", "fail", "noisy", "invalid"]
 
@@ -16,12 +17,14 @@ LevelStatus = Literal["open", "pass", "fail", "noisy", "invalid"]
 class LevelVerdict(Struct, frozen=True):
     """Hold one level's status and the statuses of all its confirmation trials, in order.
 
-    `open` needs more trials; `invalid` was replaced as often as is allowed and was invalid again.
+    `open` needs more trials; `invalid` was replaced as often as is allowed and was invalid again. `demand` is what a
+    pass had to show, where the rules ask for a confidence and a trial was valid.
     """
 
     level: int
     status: LevelStatus
     trials: tuple[TrialStatus, ...]
+    demand: Demand | None = None
 
     @property
     def valid(self) -> int:
@@ -36,14 +39,33 @@ class LevelVerdict(Struct, frozen=True):
         return self.trials.count("fail")
 
 
-def judge_level(level: int, trials: Sequence[TrialStatus], rules: Rules) -> LevelVerdict:
+def judge_level(
+    level: int,
+    trials: Sequence[TrialStatus],
+    rules: Rules,
+    slos: Sequence[Sequence[SloResult]] = (),
+    steps: int = 0,
+) -> LevelVerdict:
     """Judge a level by its trials so far; an inconclusive trial agrees with neither side.
 
     k valid trials always run. Where they disagree, extra confirmations are spent as long as the tolerance could
     still settle the level, and then all of them count; without a tolerance a disagreement can never be settled.
+
+    Where the rules ask for a confidence, `slos` are the valid trials' SLO results, in order, and `steps` says how far
+    the level lies below the first candidate: k trials that pass are then not enough, further ones run until the level
+    is certified or cannot be any more, and a level that is not certified is noisy.
     """
     held = tuple(trials)
-    return LevelVerdict(level, _status(held, rules), held)
+    if rules.confidence is None or not slos:
+        return LevelVerdict(level, _status(held, rules), held)
+    needs = demand(rules, sizes_of(slos[0]), steps)
+    status = _status(held, rules)
+    if status == "pass":
+        status = _CERTAIN[standing(needs, slos)]
+    return LevelVerdict(level, status, held, needs)
+
+
+_CERTAIN: dict[Standing, LevelStatus] = {"open": "open", "certified": "pass", "refused": "noisy"}
 
 
 def _status(trials: tuple[TrialStatus, ...], rules: Rules) -> LevelStatus:

@@ -6,6 +6,7 @@ from nameplate.contract.contract import Contract
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.slo import Slo
 from nameplate.evidence.header import TrialHeader
+from nameplate.verdict.certainty import LEAST_CONFIDENCE, MOST_CONFIDENCE
 
 # Far above any trial: a week at a thousand requests a second.
 MOST_REQUESTS = 600_000_000
@@ -20,6 +21,9 @@ def implausible(header: TrialHeader) -> str | None:
 
 def contract_implausible(contract: Contract) -> str | None:
     """Say what no contract says, or None."""
+    confidence = contract.rules.confidence
+    if confidence is not None and not LEAST_CONFIDENCE <= confidence <= MOST_CONFIDENCE:
+        return f"a confidence of {confidence:g} cannot be asked for"
     return next((said for slo in contract.slos if (said := _slo(slo)) is not None), None)
 
 

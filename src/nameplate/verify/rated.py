@@ -19,9 +19,10 @@ from nameplate.measure.plate_builder import build_plate
 from nameplate.measure.result import TrialResult
 from nameplate.measure.study_record import StudyRecord, with_levels
 from nameplate.verdict.boundary import Boundary, Status, boundary, combined_exit_code, settle
+from nameplate.verdict.certainty import steps_down
 from nameplate.verdict.level import LevelStatus, LevelVerdict, judge_level
 from nameplate.verdict.shape import ShapeVerdict
-from nameplate.verdict.trial import TrialStatus
+from nameplate.verdict.trial import SloResult, TrialStatus
 from nameplate.verify.compare import differences, told
 from nameplate.verify.files import decoded
 from nameplate.verify.ledger import Ledger
@@ -118,10 +119,19 @@ def _shape(
 def _levels(contract: Contract, own: Sequence[TrialResult], begun: Sequence[int]) -> Verdicts:
     """Judge each level by its confirmations; `begun` are levels that were begun, whatever came of them."""
     statuses: dict[int, list[TrialStatus]] = {level: [] for level in begun}
-    for result in own:
-        if result.plan.role == "confirmation":
-            statuses.setdefault(result.plan.level, []).append(result.verdict.status)
-    return tuple(judge_level(level, statuses[level], contract.rules) for level in sorted(statuses))
+    slos: dict[int, list[tuple[SloResult, ...]]] = {}
+    confirmations = [result for result in own if result.plan.role == "confirmation"]
+    for result in confirmations:
+        statuses.setdefault(result.plan.level, []).append(result.verdict.status)
+        if result.verdict.status != "invalid":
+            slos.setdefault(result.plan.level, []).append(result.verdict.slos)
+    first = confirmations[0].plan.level if confirmations else 0
+    return tuple(
+        judge_level(
+            level, statuses[level], contract.rules, slos.get(level, ()), steps_down(level, statuses, first)
+        )
+        for level in sorted(statuses)
+    )
 
 
 def _differing(recorded: Verdicts, recomputed: Verdicts, named: Levels) -> list[str]:
