@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from nameplate.contract.contract import Contract
 from nameplate.contract.levels import levels_of
 from nameplate.contract.plan import TrialPlan
-from nameplate.contract.quantity import format_duration
 from nameplate.contract.rules import Rules
 from nameplate.measure.result import TrialResult
 from nameplate.studies.plans import Planner
@@ -71,9 +70,11 @@ def forecast(contract: Contract, plan: TrialPlan, results: Iterable[TrialResult]
     )
     warmup_s = (plan.warmup - probe.plan.warmup) * (alone or 0.0) / 1e9
     trial_s = probe.elapsed_s * plan.requests / probe.plan.requests + warmup_s + plan.quiet_s
+    whole_s = needs.trials * trial_s
+    time = f"{whole_s:.0f} s" if whole_s < 100 else f"{whole_s / 60:,.0f} min"
     return (
-        f"certifying {levels_of(contract).name(plan.level)} takes {needs.trials} trials, {needs.trials * plan.requests:,} measured "
-        f"requests, about {format_duration(needs.trials * trial_s * 1e9)} with warm-ups and quiet intervals"
+        f"certifying {levels_of(contract).name(plan.level)} takes {needs.trials} trials, "
+        f"{needs.trials * plan.requests:,} measured requests, about {time} with warm-ups and quiet intervals"
     )
 
 
