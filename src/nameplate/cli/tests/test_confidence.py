@@ -9,7 +9,7 @@ import pytest
 
 from nameplate.cli.tests.conftest import Run
 
-CAPACITY = ("capacity", "sim:demo", "--shape", "64/2", "--slo", "ttft p95 < 60ms", "--max", "2")
+CAPACITY = ("capacity", "sim:demo", "--shape", "64/8", "--slo", "ttft p95 < 60ms", "--max", "2")
 SMALL = (*CAPACITY, "--warmup", "1", "--out", "runs/c")
 
 
