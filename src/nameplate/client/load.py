@@ -1,7 +1,7 @@
 """The load's core, sans-I/O: which request starts when, and what each byte that comes back belongs to.
 
-Theory of operation. A load runs its stages in order. A stage's slots wait in a heap by due time; `pop_due` turns a
-due slot into a `Flight`. The shell (sockets, or simulated time) sends it, and reports what comes back through
+Theory of operation. A load runs its stages in order; the `Agenda` knows what of them is due, and `pop_due` turns that
+into a `Flight`. The shell (sockets, or simulated time) sends it, and reports what comes back through
 `received`, `closed` and `failed`. Framing happens at once, since the end of a response frees the slot; meaning is
 extracted later, in slices, from one queue in order of arrival (`parse`). A request's row is written when its end
 leaves that queue.
@@ -9,24 +9,23 @@ leaves that queue.
 
 from __future__ import annotations
 
-import heapq
-import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import msgspec
 
-from nameplate.client.counter import Count, Counter, LocalCounter
+from nameplate.client.agenda import Agenda
+from nameplate.client.counter import Counter, LocalCounter
 from nameplate.client.flight import Flight
-from nameplate.client.order import LoadOrder, Progress
+from nameplate.client.lag import Lag
+from nameplate.client.order import Ask, LoadOrder, Progress
 from nameplate.client.recorder import Recorder
 from nameplate.evidence import timeline
 from nameplate.evidence.records import Kind
 from nameplate.evidence.rows import RequestRow
-from nameplate.schedule.open_loop import OpenLoop
 from nameplate.schedule.streams import Streams
 from nameplate.wire.errors import WireError
-from nameplate.wire.outcome import Ending
+from nameplate.wire.outcome import Ending, Outcome
 
 # A long read is parsed in pieces of this size, so that no slice of parsing holds the loop for long: 8 KiB of
 # ordinary chunks take some 0.15 ms.
@@ -36,10 +35,6 @@ PARSE_PIECE_BYTES = 8192
 BACKLOG_PIECES = 4096
 # A clock is read after each kilobyte, four ordinary chunks or some 15 us, not after each of them.
 PARSE_CHECK_BYTES = 1024
-
-# Connections are opened ahead of an open loop's arrivals: for what is expected within this time, and a few at least.
-AHEAD_NS = 1_000_000_000
-LEAST_AHEAD, MOST_AHEAD = 4, 512
 
 # Of the client's own word on how a request ended; records and rows have the same.
 DETAIL_CHARS = 500
@@ -62,163 +57,83 @@ def _payload(ending: Ending, detail: str) -> bytes:
     return named.encode("utf-8", "replace")
 
 
-class Load:
-    """Drive the stages of one order; see the module's theory of operation. Times are monotonic nanoseconds."""
+def _answered(flight: Flight, ending: Ending) -> bool:
+    """Say whether the server gave a whole answer, and not one that refuses."""
+    status = flight.reader.status
+    return ending is Ending.complete and status is not None and 200 <= status < 300
 
-    def __init__(self, order: LoadOrder, recorder: Recorder, counter: Counter | None = None) -> None:
+
+class Load:
+    """Drive the stages of one order; see the module's theory of operation. Times are monotonic nanoseconds.
+
+    `ask(index)` describes the prompt of that index, by the order if it is not given; LookupError where there is none
+    (yet): the load then ends, and `failure` says so.
+    """
+
+    def __init__(
+        self,
+        order: LoadOrder,
+        recorder: Recorder,
+        counter: Counter | None = None,
+        ask: Callable[[int], Ask] | None = None,
+    ) -> None:
         self._order = order
         self._recorder = recorder
-        self._counter = counter or LocalCounter()
-        self._stage = -1
-        self._due: list[tuple[int, int]] = []
-        self._slot_starts: dict[int, int] = {}
+        self._ask = ask or order.asks.__getitem__
         self._pending: deque[tuple[Flight, int, bytes | Ending]] = deque()
         self._encode = msgspec.json.Encoder().encode
         self._rows: list[RequestRow] = []
         self._first_outputs: list[tuple[int, int]] = []
-        self._exhausted = False
-        self._released = False
-        self._began_ns = 0
-        self._arrivals: Iterator[tuple[int, int]] = iter(())
-        self._arrival: tuple[int, int] | None = None
-        self.overrun = False
+        self.agenda = Agenda(order, counter or LocalCounter())
+        self.lag = Lag()
+        self.failure: str | None = None
         self.flights: dict[int, Flight] = {}
-        self.stopping = False
         self.cancelled = False
-        self.started = 0
-        self.ended = 0
         self.reads = 0
 
-    # -- stages ---------------------------------------------------------------------------------------------------
+    # -- what starts when -----------------------------------------------------------------------------------------
 
     @property
-    def stage_name(self) -> str:
-        return self._order.stages[self._stage].name if 0 <= self._stage < len(self._order.stages) else ""
+    def stopping(self) -> bool:
+        return self.agenda.stopping
 
     @property
-    def slots_to_open(self) -> int:
-        """Count the connections that the next stage needs at once on this worker."""
-        following = self._stage + 1
-        if following >= len(self._order.stages):
-            return 0
-        schedule = self._order.stages[following].schedule
-        if isinstance(schedule, OpenLoop):
-            return self._expected(schedule, 0)
-        own = len(range(self._order.worker, schedule.slots, self._order.workers))
-        return own + (isinstance(schedule, Streams) and schedule.arrival and self._order.worker == 0)
+    def overrun(self) -> bool:
+        """Say whether the load ended because too many requests were outstanding."""
+        return self.agenda.overrun
 
     @property
-    def next_first_index(self) -> int:
-        """Return the index of the first request of the next stage."""
-        following = min(self._stage + 1, len(self._order.stages) - 1)
-        return self._order.stages[following].first_index
+    def busy_slots(self) -> int:
+        """Count the connections that are needed now."""
+        return self.agenda.connections(len(self.flights))
 
     @property
     def stage_over(self) -> bool:
         """Say whether the running stage (or none yet) has nothing left to start or to await."""
-        waits = self._due or self._arrival is not None
-        return not self.flights and (self._stage < 0 or self.stopping or not waits)
+        return not self.flights and not self.agenda.waits
 
     @property
     def finished(self) -> bool:
         """Say whether nothing is left to start, to await or to parse."""
-        if self._pending or self.flights:
-            return False
-        return self.stage_over and (self.stopping or self._stage + 1 >= len(self._order.stages))
-
-    def begin_stage(self, now_ns: int) -> None:
-        """Start the next stage; its first requests become due."""
-        self._stage += 1
-        self.started = self.ended = 0
-        self._exhausted = False
-        schedule = self._order.stages[self._stage].schedule
-        self._due.clear()
-        self._slot_starts.clear()
-        self._began_ns = now_ns
-        if isinstance(schedule, OpenLoop):
-            self._arrivals = schedule.arrivals(self._order.worker, self._order.workers)
-            self._arrival = next(self._arrivals, None)
-            return
-        for slot in range(self._order.worker, schedule.slots, self._order.workers):
-            if schedule.has(slot):
-                heapq.heappush(self._due, (now_ns + (schedule.due_ns(slot) or 0), slot))
-
-    def release(self, now_ns: int) -> None:
-        """Let the arrival beside the streams start now, if it is this worker's and has not yet come."""
-        if self._stage < 0 or self.stopping or self._released:
-            return
-        schedule = self._order.stages[self._stage].schedule
-        # The first worker's, since each of the others may be without a stream, and so at its end already.
-        if isinstance(schedule, Streams) and schedule.arrival and self._order.worker == 0:
-            self._released = True
-            heapq.heappush(self._due, (now_ns, schedule.slots))
-
-    @property
-    def busy_slots(self) -> int:
-        """Count the slots that have a request in flight or will start one: as many connections are needed.
-
-        Of an open loop, what is in flight and what is expected to arrive within the second that comes.
-        """
-        schedule = self._order.stages[self._stage].schedule if self._stage >= 0 else None
-        if isinstance(schedule, OpenLoop) and self._arrival is not None:
-            needed = len(self.flights) + self._expected(schedule, self._arrival[1])
-            return min(needed, self._order.outstanding_limit or needed)
-        return len(self.flights) + len(self._due)
-
-    def _expected(self, schedule: OpenLoop, from_ns: int) -> int:
-        """Return how many arrivals a worker should have connections for, from a moment of the stage on."""
-        begin, end = schedule.expected(from_ns), schedule.expected(from_ns + AHEAD_NS)
-        arriving = math.ceil(end - begin) if begin is not None and end is not None else 1
-        most = min(MOST_AHEAD, self._order.outstanding_limit or MOST_AHEAD)
-        return min(max(LEAST_AHEAD, -(-arriving // self._order.workers)), most)
-
-    def next_due_ns(self) -> int | None:
-        if self._arrival is not None and not self.stopping:
-            return self._began_ns + self._arrival[1]
-        return self._due[0][0] if self._due and not self.stopping else None
+        return not self._pending and self.stage_over and not self.agenda.more
 
     def pop_due(self, now_ns: int) -> Flight | None:
         """Return the next request that is due, or None; it counts as in flight from now on."""
-        if self.stage_name == "ramp":
-            self._end_ramp_when_all_restarted()
-        if self._arrival is not None:
-            return self._pop_arrival(now_ns)
-        while self._due and not self.stopping and self._due[0][0] <= now_ns:
-            scheduled_ns, slot = heapq.heappop(self._due)
-            schedule = self._order.stages[self._stage].schedule
-            assert not isinstance(schedule, OpenLoop)
-            if isinstance(schedule, Streams):
-                return self._start(slot, scheduled_ns, schedule.offset(slot, self._slot_starts.get(slot, 0)))
-            # The opening request of slot s has index s; later ones are taken in order from what is left.
-            if slot not in self._slot_starts and not schedule.continues:
-                return self._start(slot, scheduled_ns, slot)
-            opening = 0 if schedule.continues else min(schedule.slots, schedule.requests)
-            taken = self._counter.take(self._stage, schedule.requests - opening)
-            if taken is not None:
-                return self._start(slot, scheduled_ns, opening + taken)
-            # This slot is done; others may still have an opening request whose time has not come.
-            self._exhausted = True
-        return None
-
-    def _pop_arrival(self, now_ns: int) -> Flight | None:
-        """Start the arrival that is due, whatever is outstanding, up to the limit at which the load ends."""
-        assert self._arrival is not None
-        offset, due_ns = self._arrival
-        if self.stopping or self._began_ns + due_ns > now_ns:
+        start = None if self.agenda.stopping else self.agenda.pop(now_ns, len(self.flights))
+        if start is None:
             return None
-        limit = self._order.outstanding_limit
-        if limit is not None and len(self.flights) >= limit:
-            self.overrun = True
-            self.stop()
-            return None
-        self._arrival = next(self._arrivals, None)
-        return self._start(None, self._began_ns + due_ns, offset)
-
-    def _start(self, slot: int | None, scheduled_ns: int, offset: int) -> Flight:
-        stage = self._order.stages[self._stage]
+        stage, slot, scheduled_ns, offset = start
         index = stage.first_index + offset
         phase, prompt = stage.phase(index), stage.prompt(index)
-        ask = self._order.asks[prompt]
+        try:
+            ask = self._ask(prompt)
+        except LookupError:
+            self.failure = (
+                f"the prompt of request {index} was not written when it was due, "
+                "so this machine composes prompts more slowly than the server takes them"
+            )
+            self.stop(now_ns)
+            return None
         keep = self._recorder.keeps(index)
         flight = Flight(index, phase, slot, scheduled_ns, self._order.target.api, keep, prompt)
         flight.class_name = ask.class_name
@@ -226,43 +141,15 @@ class Load:
         flight.prompt_sha256 = ask.prompt_sha256
         flight.head_sha256 = ask.head_sha256
         self.flights[index] = flight
-        self.started += 1
         self._recorder.note(Kind.SCHEDULED, index, scheduled_ns)
-        if slot is None:
-            return flight
-        self._slot_starts[slot] = self._slot_starts.get(slot, 0) + 1
-        if stage.name == "ramp" and self._slot_starts[slot] == 2:
-            self._counter.add(Count.RESTARTED, self._stage)
-            self._end_ramp_when_all_restarted()
         return flight
-
-    def _end_ramp_when_all_restarted(self) -> None:
-        slots = self._order.stages[self._stage].schedule.slots or 0
-        if self._counter.value(Count.RESTARTED, self._stage) < slots:
-            return
-        # A worker without slots of its own waits at both gates for those that go on without a pause.
-        self.arrive(Count.LEFT)
-        self.arrive(Count.READY)
-        self._stage += 1
-        self.started = self.ended = 0
-        self._exhausted = False
-        self._slot_starts.clear()
-
-    # -- several workers ------------------------------------------------------------------------------------------
-
-    def arrive(self, gate: Count) -> None:
-        """Say to the other workers that this one has left its stage, or is ready for the next."""
-        self._counter.add(gate, self._stage)
-
-    def passed(self, gate: Count) -> bool:
-        """Say whether all workers have arrived."""
-        return self._counter.value(gate, self._stage) >= self._order.workers
 
     # -- what the shell reports -----------------------------------------------------------------------------------
 
     def sent(self, flight: Flight, t_ns: int) -> None:
         """Note that the first byte is about to be written on an open connection."""
         flight.sent_ns = t_ns
+        self.lag.add(t_ns - flight.scheduled_ns)
         self._recorder.note(Kind.SENT, flight.index, t_ns)
 
     def body_sent(self, flight: Flight, t_ns: int) -> None:
@@ -331,22 +218,23 @@ class Load:
         flight.ended = True
         self._pending.append((flight, t_ns, ending))
         del self.flights[flight.index]
-        if (flight.phase in ("opening", "steady")) == (self.stage_name == "measured"):
-            self.ended += 1
+        agenda = self.agenda
+        if (flight.phase in ("opening", "steady")) == (agenda.stage_name == "measured"):
+            agenda.ended += 1
         if flight.slot is None:
             return
-        if not self.stopping and not self._exhausted and self._goes_on(flight, ending):
-            heapq.heappush(self._due, (t_ns, flight.slot))
+        if not _answered(flight, ending):
+            agenda.rest(flight.slot, t_ns)
+        if self._goes_on(flight, ending):
+            agenda.freed(flight.slot, t_ns)
 
     def _goes_on(self, flight: Flight, ending: Ending) -> bool:
         """Say whether a slot starts again: an arrival comes once, and a held stream is not held against a server that
         refuses it, which would be asked thousands of times a second."""
         if flight.phase == "arrival":
             return False
-        if not isinstance(self._order.stages[self._stage].schedule, Streams):
-            return True
-        status = flight.reader.status
-        return ending is Ending.complete and status is not None and 200 <= status < 300
+        stage = self.agenda.stage
+        return stage is None or not isinstance(stage.schedule, Streams) or _answered(flight, ending)
 
     # -- deadlines, stopping --------------------------------------------------------------------------------------
 
@@ -372,16 +260,14 @@ class Load:
                 late.append((flight, Ending.deadline_silence))
         return late
 
-    def stop(self) -> None:
+    def stop(self, now_ns: int) -> None:
         """Start nothing more; what is in flight goes on."""
-        self.stopping = True
-        self._arrival = None
-        self._due.clear()
+        self.agenda.stop(now_ns)
 
     def cancel(self, now_ns: int) -> list[Flight]:
         """Start nothing more and end everything in flight as cancelled; the shell closes their connections."""
         self.cancelled = self.cancelled or not self.finished
-        self.stop()
+        self.stop(now_ns)
         flights = list(self.flights.values())
         for flight in flights:
             self.failed(flight, now_ns, Ending.cancelled)
@@ -424,6 +310,9 @@ class Load:
         if not flight.told_first_output and flight.tally.first_output_ns is not None:
             self._tell_first_output(flight)
         row = flight.row(self._order.worker)
+        if flight.slot is not None and not (row.outcome == Outcome.ok and row.output_events):
+            # An error inside an answer, or an empty one, shows only here: its slot's next request may have begun.
+            self.agenda.rest(flight.slot, t_ns)
         self._recorder.timeline(timeline.pack(flight.timeline()))
         self._recorder.row(self._encode(row) + b"\n")
         self._rows.append(row)
@@ -437,9 +326,11 @@ class Load:
         )
         progress = Progress(
             t_ns=now_ns,
-            stage=self.stage_name,
-            started=self.started,
-            ended=self.ended,
+            stage=self.agenda.stage_name,
+            began_ns=self.agenda.began_ns,
+            submitted_ns=self.agenda.submitted_ns,
+            started=self.agenda.started,
+            ended=self.agenda.ended,
             in_flight=len(self.flights),
             rows=tuple(self._rows),
             first_outputs=tuple(self._first_outputs),

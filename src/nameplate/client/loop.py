@@ -67,11 +67,11 @@ class Loop:
         while not load.finished:
             if load.stage_over and not load.unparsed:
                 self._meet(Count.LEFT)
-                self._open_ahead(load.slots_to_open)
+                self._open_ahead(load.agenda.slots_to_open)
                 self._meet(Count.READY)
                 if load.stopping:
                     break
-                load.begin_stage(time.monotonic_ns())
+                load.agenda.begin(time.monotonic_ns())
             self._run_stage()
         self._housekeeping(time.monotonic_ns())
         self._pool.close()
@@ -84,7 +84,7 @@ class Loop:
         self._offset_ns = wall() - clock()
         ready: list[tuple[int, int]] = []
         while not (load.stage_over and not load.unparsed):
-            due_ns = load.next_due_ns()
+            due_ns = load.agenda.next_ns()
             busy = load.unparsed or (
                 due_ns is not None and due_ns - polled_ns < 1_000_000 and not self._waiting
             )
@@ -113,7 +113,7 @@ class Loop:
                     now_ns = self._read(connection, now_ns, previous_ns, stamps_hold)
                 if events & WRITABLE and connection.writing and connections.get(fd) is connection:
                     self._flush(connection)
-            due_ns = load.next_due_ns()
+            due_ns = load.agenda.next_ns()
             if self._waiting or (due_ns is not None and due_ns <= clock()):
                 self._start_due()
             self._bodies.top_up()
@@ -300,7 +300,7 @@ class Loop:
         """Open the connections of the next stage before its first request is due, within the connect deadline."""
         load, pool = self._load, self._pool
         deadline_ns = monotonic_ns() + self._order.deadlines.connect_ns
-        self._bodies.prepare(load.next_first_index, slots)
+        self._bodies.prepare(load.agenda.next_first_index, slots)
         wanted = pool.with_spares(slots)
         pool.refusal = ""
         failures = 0
@@ -332,8 +332,8 @@ class Loop:
 
     def _meet(self, gate: Count) -> None:
         """Wait until all workers have come to the same point, or the load stops."""
-        self._load.arrive(gate)
-        while not self._load.passed(gate) and not self._load.stopping:
+        self._load.agenda.arrive(gate)
+        while not self._load.agenda.passed(gate) and not self._load.stopping:
             self._serve_connections(POLL_S)
             self._housekeeping(monotonic_ns())
 

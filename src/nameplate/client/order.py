@@ -50,11 +50,14 @@ class LoadOrder(Struct, frozen=True, kw_only=True):
 class Progress(Struct, frozen=True, kw_only=True):
     """Report what happened since the last report; `first_outputs` holds (index, TTFT in ns) of measured requests.
 
-    `stage` is the running stage's name, `started` and `ended` count its requests.
+    `stage` is the running stage's name, `started` and `ended` count its requests. It began at `began_ns`, and starts
+    nothing more from `submitted_ns` on, once that is known.
     """
 
     t_ns: int
     stage: str
+    began_ns: int | None = None
+    submitted_ns: int | None = None
     started: int
     ended: int
     in_flight: int

@@ -110,11 +110,11 @@ class Worker:
         *lines, self._commands = self._commands.split(b"\n")
         for line in lines:
             if line == b"stop":
-                self._load.stop()
+                self._load.stop(time.monotonic_ns())
             elif line == b"cancel":
                 self._loop.cancel()
             elif line == b"release":
-                self._load.release(time.monotonic_ns())
+                self._load.agenda.release(time.monotonic_ns())
 
     def _report(self, now_ns: int, last: bool = False) -> None:
         self._unreported += self._encode(self._load.take_progress(now_ns)) + b"\n"

@@ -213,11 +213,11 @@ class VirtualLoad:
                     break
                 if world.down:
                     raise ServerError("The simulated server is down.", hint="Start it again.")
-                load.begin_stage(world.now_ns())
+                load.agenda.begin(world.now_ns())
             self._start_due()
             if load.stage_over and not load.flights:
                 continue
-            times = [t for t in (world.app.next_ns(), load.next_due_ns(), report_ns) if t is not None]
+            times = [t for t in (world.app.next_ns(), load.agenda.next_ns(), report_ns) if t is not None]
             world.step(max(world.now_ns(), min(times)))
             now_ns = world.now_ns()
             load.parse(2**62, world.now_ns)
@@ -237,9 +237,9 @@ class VirtualLoad:
     def _report(self, now_ns: int) -> None:
         command = self._steer(self._load.take_progress(now_ns))
         if command == "stop":
-            self._load.stop()
+            self._load.stop(now_ns)
         elif command == "release":
-            self._load.release(self._world.now_ns())
+            self._load.agenda.release(self._world.now_ns())
         elif command == "cancel":
             self._cancel(now_ns)
 

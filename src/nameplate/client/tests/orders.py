@@ -133,7 +133,7 @@ class Script:
             if load.stage_over and not load.unparsed:
                 if load.stopping:
                     break
-                load.begin_stage(self.now_ns)
+                load.agenda.begin(self.now_ns)
             self.step()
         return self.collect()
 
@@ -146,7 +146,9 @@ class Script:
             load.parse(2**62, lambda: self.now_ns)
         else:
             times = [
-                t for t in (load.next_due_ns(), self._events[0][0] if self._events else None) if t is not None
+                t
+                for t in (load.agenda.next_ns(), self._events[0][0] if self._events else None)
+                if t is not None
             ]
             if times:
                 self.now_ns = max(self.now_ns, min(times))

@@ -40,18 +40,18 @@ def test_two_workers_share_one_load(tmp_path: Path, start: StartPolicy) -> None:
                 continue
             if load.stage_over and not load.unparsed:
                 if not gates[number]:
-                    load.arrive(Count.LEFT)
+                    load.agenda.arrive(Count.LEFT)
                     gates[number] = True
-                if not load.passed(Count.LEFT):
+                if not load.agenda.passed(Count.LEFT):
                     script.now_ns = max(script.now_ns, min(each.now_ns for each in workers))
                     continue
                 if not begun[number]:
-                    load.arrive(Count.READY)
+                    load.agenda.arrive(Count.READY)
                     begun[number] = True
-                if not load.passed(Count.READY):
+                if not load.agenda.passed(Count.READY):
                     continue
                 script.now_ns = max(each.now_ns for each in workers)
-                load.begin_stage(script.now_ns)
+                load.agenda.begin(script.now_ns)
                 gates[number] = begun[number] = False
             script.step()
         if all(script.load.finished for script in workers):

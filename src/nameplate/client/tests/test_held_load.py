@@ -67,7 +67,7 @@ def pass_time(run: Script, length_ns: int) -> None:
     end = run.now_ns + length_ns
 
     def over() -> bool:
-        due = run.load.next_due_ns()
+        due = run.load.agenda.next_ns()
         idle = not run.load.unparsed and (due is None or due > end) and not run.load.stage_over
         return idle and (not run._events or run._events[0][0] > end)
 
@@ -100,7 +100,7 @@ def test_streams_keep_their_prompts_over_any_workers(
         pass_time(run, 60 * MS)
         own = len(range(worker, streams, workers))
         for _ in range(3):
-            run.load.release(run.now_ns)
+            run.load.agenda.release(run.now_ns)
         rows += cut(run, 60 * MS)
         assert run.in_flight_at_most == own + (arrival and worker == 0)
         assert run.load.finished and not run.load.flights
@@ -139,8 +139,8 @@ def test_nothing_starts_after_the_cut() -> None:
     run = script(hold_plan(3, arrival=True), lambda _: streamed(10 * MS, 100 * MS))
     rows = cut(run, 55 * MS)
     started = len(run.starts)
-    run.load.release(run.now_ns)
-    assert run.load.pop_due(2**62) is None and run.load.next_due_ns() is None
+    run.load.agenda.release(run.now_ns)
+    assert run.load.pop_due(2**62) is None and run.load.agenda.next_ns() is None
     assert len(rows) == started == 3 and {row.outcome for row in rows} == {"cancelled"}
     assert run.load.cancelled and run.load.finished
     assert all(row.output_events == 1 for row in rows)
@@ -150,7 +150,7 @@ def test_stop_lets_streams_end_and_restarts_none() -> None:
     """After `stop` each stream's request goes on to its end, and is its last."""
     run = script(hold_plan(3), lambda _: streamed(10 * MS, MS))
     run.run(until=lambda: len(run.starts) >= 5)
-    run.load.stop()
+    run.load.stop(run.now_ns)
     rows = run.run()
     assert len(rows) == len(run.starts) and {row.outcome for row in rows} == {"ok"}
 
@@ -186,11 +186,11 @@ def test_an_arrival_waits_for_its_release_and_comes_once() -> None:
     run = script(hold_plan(2, arrival=True), lambda index: streamed(MS if index == 2 else 30 * MS, MS))
     pass_time(run, 40 * MS)
     assert all(index != 2 for _, index in run.starts)
-    run.load.release(run.now_ns)
-    run.load.release(run.now_ns)
+    run.load.agenda.release(run.now_ns)
+    run.load.agenda.release(run.now_ns)
     released = run.now_ns
     pass_time(run, 40 * MS)
-    run.load.release(run.now_ns)
+    run.load.agenda.release(run.now_ns)
     rows = cut(run, 80 * MS)
     (arrival,) = [row for row in rows if row.phase == "arrival"]
     assert (arrival.index, arrival.slot, arrival.prompt_sha256) == (2, 2, "p2")
@@ -200,12 +200,12 @@ def test_an_arrival_waits_for_its_release_and_comes_once() -> None:
 def test_a_release_before_the_streams_began_is_none() -> None:
     """A release before the stage, or during the warm-up, does nothing, and does not use the arrival up."""
     run = script(hold_plan(2, arrival=True, warm=True), lambda _: streamed(10 * MS, MS))
-    run.load.release(run.now_ns)
-    assert run.load.next_due_ns() is None
+    run.load.agenda.release(run.now_ns)
+    assert run.load.agenda.next_ns() is None
     run.run(until=lambda: len(run.starts) == 1)
-    run.load.release(run.now_ns)
+    run.load.agenda.release(run.now_ns)
     run.run(until=lambda: len(run.starts) >= 6)
-    run.load.release(run.now_ns)
+    run.load.agenda.release(run.now_ns)
     rows = cut(run, 50 * MS)
     assert [row.index for row in rows if row.phase == "arrival"] == [4]
     assert [row.prompt_sha256 for row in rows if row.phase == "warmup"] == ["p0", "p1"]
@@ -220,7 +220,7 @@ def test_connections_are_opened_for_streams_and_arrival(workers: int, streams: i
         run = script(
             hold_plan(streams, arrival=True), lambda _: streamed(MS, MS), worker=worker, workers=workers
         )
-        needs.append(run.load.slots_to_open)
+        needs.append(run.load.agenda.slots_to_open)
     assert sum(needs) == streams + 1 and needs[0] == len(range(0, streams, workers)) + 1
 
 
@@ -228,7 +228,7 @@ def test_progress_tells_of_restarts_and_of_the_arrival() -> None:
     """Reports carry the first output of every request of streams and arrival, and who waits for one."""
     run = script(hold_plan(1, arrival=True), lambda index: streamed(MS if index == 0 else SECOND_NS, MS))
     pass_time(run, 10 * MS)
-    run.load.release(run.now_ns)
+    run.load.agenda.release(run.now_ns)
     pass_time(run, MS)
     told = run.load.take_progress(run.now_ns)
     assert [index for index, _ in told.waiting_since] == [2, 1] and told.stage == "measured"

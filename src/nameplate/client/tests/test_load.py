@@ -153,7 +153,7 @@ def test_stop_starts_nothing_more_and_awaits_what_runs() -> None:
     script = Script(order_of(plan_of(4, 64)), lambda _: streamed(20 * MS, MS))
     script.run(until=lambda: len(script.starts) >= 10)
     started = len(script.starts)
-    script.load.stop()
+    script.load.stop(script.now_ns)
     rows = script.run()
     assert len(script.starts) == started == len(rows)
     assert {row.outcome for row in rows} == {"ok"} and script.load.finished and not script.load.cancelled
@@ -163,9 +163,9 @@ def test_stop_between_stages_begins_no_stage() -> None:
     """A stop during the warm-up leaves the measured part unbegun."""
     script = Script(order_of(plan_of(4, 64, warmup=3)), lambda _: streamed(20 * MS, MS))
     script.run(until=lambda: len(script.starts) == 2)
-    script.load.stop()
+    script.load.stop(script.now_ns)
     assert [row.phase for row in script.run()] == ["warmup"] * 2
-    assert script.load.next_due_ns() is None and script.load.pop_due(2**62) is None
+    assert script.load.agenda.next_ns() is None and script.load.pop_due(2**62) is None
 
 
 def test_cancel_ends_everything_with_rows() -> None:
@@ -203,7 +203,7 @@ def test_each_deadline_has_its_own_ending(reply: Reply, after_ns: int, ending: E
     """A request is overdue just after its deadline, not at it, with the right name; its row says so."""
     script = Script(order_of(plan_of(1, 1), deadlines=DEADLINES), lambda _: reply)
     load = script.load
-    load.begin_stage(script.now_ns)
+    load.agenda.begin(script.now_ns)
     script.step()
     sent_ns = script.now_ns
     while script._events and script._events[0][0] <= sent_ns + after_ns:
@@ -220,7 +220,7 @@ def test_each_deadline_has_its_own_ending(reply: Reply, after_ns: int, ending: E
 def test_a_request_without_a_connection_has_a_deadline_too() -> None:
     """Waiting for a connection is bounded from the moment at which the request was due."""
     script = Script(order_of(plan_of(1, 1), deadlines=DEADLINES), lambda _: [])
-    script.load.begin_stage(0)
+    script.load.agenda.begin(0)
     assert script.load.pop_due(10) is not None
     assert script.load.overdue(SECOND_NS) == []
     assert [ending for _, ending in script.load.overdue(SECOND_NS + 1)] == [Ending.deadline_connect]
@@ -230,7 +230,7 @@ def test_output_that_is_not_parsed_yet_holds_the_first_output_deadline() -> None
     """A request whose output has arrived but waits to be parsed is not late."""
     script = Script(order_of(plan_of(1, 1), deadlines=DEADLINES), lambda _: [])
     load = script.load
-    load.begin_stage(0)
+    load.agenda.begin(0)
     flight = load.pop_due(0)
     assert flight is not None
     load.sent(flight, 0)
@@ -263,7 +263,7 @@ def test_rows_are_written_in_the_order_of_ends() -> None:
 def test_times_are_those_of_arrival() -> None:
     """A read that the kernel stamped earlier counts from then, in TTFT, gaps and the slot's next schedule."""
     load = Script(order_of(plan_of(1, 2)), lambda _: []).load
-    load.begin_stage(0)
+    load.agenda.begin(0)
     flight = load.pop_due(0)
     assert flight is not None
     load.sent(flight, 100)
@@ -274,14 +274,14 @@ def test_times_are_those_of_arrival() -> None:
     load.parse(2**62, lambda: 0)
     (row,) = load.take_progress(0).rows
     assert (row.first_output_ns, row.last_output_ns, row.ttft_ns) == (600, 2000, 500)
-    assert row.end_ns == 2500 == load.next_due_ns()
+    assert row.end_ns == 2500 == load.agenda.next_ns()
 
 
 def test_meaning_waits_for_its_slice() -> None:
     """Parsing stops when its time is up, and loses and reorders nothing."""
     script = Script(order_of(plan_of(1, 1)), lambda _: [])
     load = script.load
-    load.begin_stage(0)
+    load.agenda.begin(0)
     flight = load.pop_due(0)
     assert flight is not None
     load.sent(flight, 0)
@@ -300,7 +300,7 @@ def test_a_flood_is_parsed_before_more_is_read(monkeypatch: pytest.MonkeyPatch) 
     """A server that sends faster than we parse cannot make the queue longer than its limit."""
     script = Script(order_of(plan_of(1, 1)), lambda _: [])
     load = script.load
-    load.begin_stage(0)
+    load.agenda.begin(0)
     flight = load.pop_due(0)
     assert flight is not None
     load.sent(flight, 0)
@@ -332,7 +332,7 @@ def test_progress_tells_what_happened_since() -> None:
     """Reports carry new rows and first outputs once, and who still waits for a first output."""
     script = Script(order_of(plan_of(2, 2)), lambda index: streamed((10 + 1000 * index) * MS, MS))
     load = script.load
-    load.begin_stage(script.now_ns)
+    load.agenda.begin(script.now_ns)
     while not load.flights or load.unparsed or script.now_ns < 1_011 * MS:
         script.step()
     told = load.take_progress(script.now_ns)

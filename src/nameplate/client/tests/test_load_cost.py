@@ -8,7 +8,7 @@ from collections import Counter as Tally
 
 import pytest
 
-from nameplate.client import load as load_module
+from nameplate.client import agenda as agenda_module
 from nameplate.client.counter import Count, LocalCounter
 from nameplate.client.tests.orders import (
     OUTCOMES,
@@ -72,14 +72,14 @@ def test_the_work_a_request_does_not_grow_with_the_slots(monkeypatch: pytest.Mon
         def values(self) -> object:  # type: ignore[override]
             raise AssertionError("every start looks at every slot")
 
-    monkeypatch.setattr(load_module, "heapq", Heap)
+    monkeypatch.setattr(agenda_module, "heapq", Heap)
     costs = []
     for slots in (10, 100, 1000):
         counts.clear()
         script = Script(
             order_of(plan_of(slots, 4 * slots, start="handover")), lambda _: [(MS, UNAVAILABLE)], Counted()
         )
-        script.load._slot_starts = Starts()
+        script.load.agenda._slot_starts = Starts()
         rows = script.run()
         costs.append({name: count / len(rows) for name, count in counts.items()})
     for name in costs[0]:

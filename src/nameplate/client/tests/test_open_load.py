@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from nameplate.client.load import AHEAD_NS, LEAST_AHEAD, MOST_AHEAD
+from nameplate.client.agenda import AHEAD_NS, LEAST_AHEAD, MOST_AHEAD
 from nameplate.client.order import LoadOrder
 from nameplate.client.tests.orders import MS, UNAVAILABLE, Reply, Script, order_of, plan_of, streamed
 from nameplate.contract.arrivals import ArrivalKind, ArrivalPlan
@@ -73,7 +73,7 @@ def test_arrivals_start_when_due_whatever_is_outstanding(
     assert all(row.sent_ns == row.scheduled_ns for row in measured)
     assert began >= max((row.end_ns or 0 for row in warm), default=0)
     assert script.load.finished and not script.load.overrun and not script.load.cancelled
-    assert (script.load.started, script.load.ended) == (requests, requests)
+    assert (script.load.agenda.started, script.load.agenda.ended) == (requests, requests)
 
 
 @settings(max_examples=20, deadline=None)
@@ -93,8 +93,8 @@ def test_workers_send_the_union_of_the_plan(
     for worker in range(workers):
         script = Script(open_order(arrivals, requests, worker=worker, workers=workers), lambda _: NEVER)
         began = script.now_ns
-        script.load.begin_stage(began)
-        while script.load.next_due_ns() is not None:
+        script.load.agenda.begin(began)
+        while script.load.agenda.next_ns() is not None:
             script.step()
         for at, index in script.starts:
             assert index not in seen
@@ -130,11 +130,11 @@ def test_nothing_starts_after_a_stop(how: str) -> None:
     in_flight = len(load.flights)
     assert in_flight > 1
     if how == "stop":
-        load.stop()
+        load.stop(script.now_ns)
         assert len(load.flights) == in_flight and not load.finished
     else:
         assert len(load.cancel(script.now_ns)) == in_flight
-    assert load.next_due_ns() is None and load.pop_due(2**62) is None
+    assert load.agenda.next_ns() is None and load.pop_due(2**62) is None
     rows = script.run()
     assert len(script.starts) == len(rows) == 10
     ends = {row.outcome for row in rows if row.end_ns is not None and row.end_ns >= script.now_ns}
@@ -145,9 +145,9 @@ def test_nothing_starts_after_a_stop(how: str) -> None:
 def test_a_stop_before_the_first_arrival_sends_nothing() -> None:
     """A load that is stopped while it waits for its first arrival is over."""
     script = Script(open_order(arrivals_of(rate=0.001), 5), lambda _: NEVER)
-    script.load.begin_stage(script.now_ns)
+    script.load.agenda.begin(script.now_ns)
     assert not script.load.stage_over
-    script.load.stop()
+    script.load.stop(script.now_ns)
     assert script.load.finished and script.run() == []
 
 
@@ -187,25 +187,25 @@ def test_just_below_the_limit_nothing_ends() -> None:
 def test_connections_are_opened_ahead() -> None:
     """Before and within an open loop, connections are wanted for what is in flight and for the second that comes."""
     busy = Script(open_order(arrivals_of(200.0, "constant"), 1000), lambda _: NEVER)
-    assert busy.load.slots_to_open == 200
-    busy.load.begin_stage(busy.now_ns)
+    assert busy.load.agenda.slots_to_open == 200
+    busy.load.agenda.begin(busy.now_ns)
     assert busy.load.busy_slots == 200
     busy.run(until=lambda: len(busy.starts) == 30)
     assert busy.load.busy_slots == 230
     shared = Script(open_order(arrivals_of(200.0), 1000, workers=4), lambda _: NEVER)
-    assert shared.load.slots_to_open == 50
+    assert shared.load.agenda.slots_to_open == 50
     slow = Script(open_order(arrivals_of(0.1), 1000), lambda _: NEVER)
-    assert slow.load.slots_to_open == LEAST_AHEAD
+    assert slow.load.agenda.slots_to_open == LEAST_AHEAD
     fast = Script(open_order(arrivals_of(1e5), 10_000), lambda _: NEVER)
-    assert fast.load.slots_to_open == MOST_AHEAD
+    assert fast.load.agenda.slots_to_open == MOST_AHEAD
     assert AHEAD_NS == 10**9
 
 
 def test_no_more_connections_are_opened_than_may_be_outstanding() -> None:
     """The limit of outstanding requests bounds what is opened ahead, so that descriptors for it suffice."""
     load = Script(open_order(arrivals_of(200.0), 1000, limit=50), lambda _: NEVER)
-    assert load.load.slots_to_open == 50
-    load.load.begin_stage(load.now_ns)
+    assert load.load.agenda.slots_to_open == 50
+    load.load.agenda.begin(load.now_ns)
     load.run(until=lambda: len(load.starts) == 30)
     assert load.load.busy_slots == 50
-    assert Script(open_order(arrivals_of(), 9, limit=1), lambda _: NEVER).load.slots_to_open == 1
+    assert Script(open_order(arrivals_of(), 9, limit=1), lambda _: NEVER).load.agenda.slots_to_open == 1
