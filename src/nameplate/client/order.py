@@ -6,9 +6,11 @@ from msgspec import Struct
 
 from nameplate.client.standing import Scheduling
 from nameplate.contract.deadlines import Deadlines
+from nameplate.contract.soak import Soak
 from nameplate.contract.target import Credentials, Target
 from nameplate.evidence.header import Keeping
 from nameplate.evidence.rows import RequestRow
+from nameplate.evidence.soak_events import RawKept
 from nameplate.schedule.stage import Stage
 
 
@@ -24,7 +26,8 @@ class Ask(Struct, frozen=True, array_like=True):
 class LoadOrder(Struct, frozen=True, kw_only=True):
     """Order one load: which stages, against which server, with which prompts, into which directory.
 
-    `asks[i]` describes the body at index i of the prompt store. With several workers, worker `worker` of
+    `asks[i]` describes the body at index i of the prompt store; of a soak, whose prompts are written while it runs, the
+    store's notes do. With several workers, worker `worker` of
     `workers` serves the slots s with s % workers == worker, and all take indices from the counter at
     `counter_path`. `new_connections` opens a fresh connection for every request.
     Where this worker has `outstanding_limit` requests unanswered, an open loop ends. With
@@ -39,6 +42,7 @@ class LoadOrder(Struct, frozen=True, kw_only=True):
     directory: str
     prompts_path: str
     keeping: Keeping
+    soak: Soak | None = None
     new_connections: bool = False
     outstanding_limit: int | None = None
     raise_scheduling: bool = True
@@ -51,7 +55,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     """Report what happened since the last report; `first_outputs` holds (index, TTFT in ns) of measured requests.
 
     `stage` is the running stage's name, `started` and `ended` count its requests. It began at `began_ns`, and starts
-    nothing more from `submitted_ns` on, once that is known.
+    nothing more from `submitted_ns` on, once that is known. `kept` are changes in what is kept of raw reads.
     """
 
     t_ns: int
@@ -64,6 +68,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     rows: tuple[RequestRow, ...] = ()
     first_outputs: tuple[tuple[int, int], ...] = ()
     waiting_since: tuple[tuple[int, int], ...] = ()
+    kept: tuple[RawKept, ...] = ()
 
 
 class Finished(Struct, frozen=True, kw_only=True):

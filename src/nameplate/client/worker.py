@@ -17,9 +17,12 @@ import time
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
+from nameplate.client.asks import StoredAsks
 from nameplate.client.bodies import Bodies
 from nameplate.client.counter import SharedCounter
+from nameplate.client.endurance import Endurance
 from nameplate.client.load import Load
 from nameplate.client.loop import Loop
 from nameplate.client.order import Finished, LoadOrder
@@ -46,8 +49,11 @@ class Worker:
         self._writer = EvidenceWriter(Path(order.directory), suffix)
         self._recorder = Recorder(self._writer.put, order.keeping)
         counter = SharedCounter(Path(order.counter_path)) if order.counter_path else None
-        self._load = Load(order, self._recorder, counter)
         store = PromptStore.open(Path(order.prompts_path))
+        self._load = Load(order, self._recorder, counter, StoredAsks(store) if order.soak else None)
+        self._endurance = (
+            Endurance(order, self._load, self._recorder, self._writer, store) if order.soak else None
+        )
         bodies = Bodies(store, order.target, order.credentials, order.workers)
         self._loop = Loop(order, self._load, bodies, self._keep_house)
         self._encode = msgspec.json.Encoder().encode
@@ -69,7 +75,7 @@ class Worker:
         finally:
             self._recorder.flush()
             self._writer.close()
-        failure = self._writer.failure or self._loop.failure
+        failure = self._failure
         usage = resource.getrusage(resource.RUSAGE_SELF)
         self._report(time.monotonic_ns(), last=True)
         return Finished(
@@ -90,13 +96,19 @@ class Worker:
         if now_ns - self._flushed_ns >= FLUSH_EVERY_NS:
             self._flushed_ns = now_ns
             self._recorder.flush()
-        if self._load.overrun and self._load.flights:
+        if self._endurance is not None:
+            self._endurance.look(now_ns, time.time_ns())
+        if (self._load.overrun or self._load.failure) and self._load.flights:
             self._loop.cancel()
-        if (self._writer.failure or self._loop.failure) and not self._load.stopping:
+        if self._failure and not self._load.stopping:
             self._loop.cancel()
         if now_ns - self._reported_ns >= REPORT_EVERY_NS:
             self._reported_ns = now_ns
             self._report(now_ns)
+
+    @property
+    def _failure(self) -> str | None:
+        return self._writer.failure or self._loop.failure or self._load.failure
 
     def _obey(self) -> None:
         try:
@@ -117,7 +129,10 @@ class Worker:
                 self._load.agenda.release(time.monotonic_ns())
 
     def _report(self, now_ns: int, last: bool = False) -> None:
-        self._unreported += self._encode(self._load.take_progress(now_ns)) + b"\n"
+        progress = self._load.take_progress(now_ns)
+        if self._endurance is not None:
+            progress = structs.replace(progress, kept=self._endurance.take_changes())
+        self._unreported += self._encode(progress) + b"\n"
         if last:
             os.set_blocking(1, True)
         try:

@@ -41,6 +41,11 @@ class FrameFile:
         self._size += len(packed)
         return len(packed)
 
+    @property
+    def size(self) -> int:
+        """Return the file's size in bytes."""
+        return self._size
+
     def sync(self) -> None:
         os.fsync(self._fd)
 

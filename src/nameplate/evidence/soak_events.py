@@ -70,10 +70,12 @@ class ServerBack(Struct, frozen=True, kw_only=True):
 class RawKept(Struct, frozen=True, kw_only=True):
     """Say what is kept of requests that start from now on: `all`, one in `sample_every` by index, or `none`.
 
-    `reads_bytes` is how large the compressed raw reads were then, `reason` why less is kept.
+    `reads_bytes` is how large the compressed raw reads were then, `reason` why less is kept. Of several workers each
+    decides for the requests that it starts, by its share of the budget.
     """
 
     reads: Literal["all", "sample", "none"]
     sample_every: int = 1
     reads_bytes: int
     reason: Literal["budget", "disk"]
+    worker: int = 0

@@ -7,12 +7,16 @@ of frames, all numbers little-endian:
                   content: b"NPLPROMP", u16 version (1), 6 bytes of zero
     then for each body
     body header   a skippable frame: magic 0x184D2A5C, content length 28
-                  content: u64 index, u32 phase, u32 compressed bytes, u32 raw bytes, u32 flags (0),
+                  content: u64 index, u32 phase, u32 compressed bytes, u32 raw bytes,
+                  u32 bytes of the note's frame just before this header (0: there is none),
                   u32 CRC-32 of the 24 content bytes before it
     body          one independent zstd frame of `compressed bytes`, with zstd's own content checksum
+    and before a body header, where the writer has something to say beside the body
+    note          a skippable frame: magic 0x184D2A5D, whose content is the writer's own
 
 Readers skip skippable frames with other magics of this family (0x184D2A50 to 0x184D2A5F), so a later version may
 add some. Whatever is behind the last whole body is a torn tail: it is not read, and `torn` says where and why.
+A store may be read while it is written: `refresh` takes what has become whole since.
 """
 
 from __future__ import annotations
@@ -40,19 +44,22 @@ MAXIMUM_BODY_BYTES: Final = 64 << 20
 
 _FILE_MAGIC: Final = 0x184D2A5B
 _BODY_MAGIC: Final = 0x184D2A5C
+_NOTE_MAGIC: Final = 0x184D2A5D
 _FILE_HEADER: Final = struct.Struct("<II8sH6x")
 _BODY_HEADER: Final = struct.Struct("<IIQIIIII")
+_FRAME_HEADER: Final = struct.Struct("<II")
 _NAME: Final = b"NPLPROMP"
 
 
 class StoredPrompt(msgspec.Struct, frozen=True):
-    """Say what the store holds about one body, without the body."""
+    """Say what the store holds about one body, without the body; `note_bytes` is the size of its note's frame."""
 
     index: int
     phase: int
     offset: int
     compressed_bytes: int
     raw_bytes: int
+    note_bytes: int = 0
 
 
 class PromptWriter:
@@ -65,16 +72,17 @@ class PromptWriter:
         )
         self._file.write(_FILE_HEADER.pack(_FILE_MAGIC, _FILE_HEADER.size - 8, _NAME, VERSION))
 
-    def append(self, index: int, body: bytes, phase: int = 0) -> None:
-        """Add one body; `ValueError` if it is larger than a reader accepts."""
+    def append(self, index: int, body: bytes, phase: int = 0, note: bytes = b"") -> None:
+        """Add one body, with a note of the writer's own; `ValueError` if it is larger than a reader accepts."""
         if len(body) > MAXIMUM_BODY_BYTES:
             raise ValueError(
                 f"a body of {len(body)} bytes is above the store's limit of {MAXIMUM_BODY_BYTES}"
             )
         frame = self._compressor.compress(body, ZstdCompressor.FLUSH_FRAME)
         length = _BODY_HEADER.size - 8
-        header = _BODY_HEADER.pack(_BODY_MAGIC, length, index, phase, len(frame), len(body), 0, 0)
-        self._file.write(header[:-4] + struct.pack("<I", zlib.crc32(header[8:-4])) + frame)
+        noted = _FRAME_HEADER.pack(_NOTE_MAGIC, len(note)) + note if note else b""
+        header = _BODY_HEADER.pack(_BODY_MAGIC, length, index, phase, len(frame), len(body), len(noted), 0)
+        self._file.write(noted + header[:-4] + struct.pack("<I", zlib.crc32(header[8:-4])) + frame)
 
     def flush(self, *, sync: bool = False) -> None:
         """Hand everything to the system; with `sync`, wait until it is on the disk."""
@@ -111,7 +119,9 @@ class PromptStore:
         self._indices = array("Q")
         self._offsets = array("Q")
         self._sizes = array("I")
-        self._scan()
+        self._check_file_header(os.pread(descriptor, _FILE_HEADER.size, 0))
+        self._end = _FILE_HEADER.size
+        self.refresh()
 
     @classmethod
     def open(cls, path: Path) -> PromptStore:
@@ -123,32 +133,35 @@ class PromptStore:
             os.close(descriptor)
             raise
 
-    def _scan(self) -> None:
-        start = os.pread(self._descriptor, _FILE_HEADER.size, 0)
-        self._check_file_header(start)
+    def refresh(self, at_most: int | None = None) -> int:
+        """Index what was written since the last look, in a file that grows; return how many bodies are new.
+
+        Where the end is in the middle of being written, that is a torn tail until the next look.
+        """
         size = os.fstat(self._descriptor).st_size
-        offset = _FILE_HEADER.size
+        known, offset = len(self._indices), self._end
         ordered = True
-        while offset < size and self.torn is None:
+        self.torn = None
+        while offset < size and (at_most is None or len(self._indices) - known < at_most):
             entry = self._header_at(offset)
             if isinstance(entry, str):
                 self.torn = f"{size - offset} bytes from byte {offset} on: {entry}"
                 break
-            if isinstance(entry, int):
-                end = offset + entry
-            else:
-                end = offset + _BODY_HEADER.size + entry.compressed_bytes
-                if end <= size:
-                    ordered = ordered and (not self._indices or entry.index > self._indices[-1])
-                    self._indices.append(entry.index)
-                    self._offsets.append(offset)
-                    self._sizes.append(entry.compressed_bytes)
+            frame = _BODY_HEADER.size + entry.compressed_bytes if isinstance(entry, StoredPrompt) else entry
+            end = offset + frame
             if end > size:
                 self.torn = f"{size - offset} bytes from byte {offset} on: the last body is cut off"
                 break
-            offset = end
+            if isinstance(entry, StoredPrompt):
+                ordered = ordered and (not self._indices or entry.index > self._indices[-1])
+                self._indices.append(entry.index)
+                self._offsets.append(offset)
+                self._sizes.append(entry.compressed_bytes)
+            offset = self._end = end
+        new = len(self._indices) - known
         if not ordered:
             self._sort()
+        return new
 
     def _check_file_header(self, start: bytes) -> None:
         if len(start) < _FILE_HEADER.size:
@@ -184,17 +197,17 @@ class PromptStore:
         head = os.pread(self._descriptor, _BODY_HEADER.size, offset)
         if len(head) < 8:
             return "a header is cut off"
-        magic, length = struct.unpack_from("<II", head)
+        magic, length = _FRAME_HEADER.unpack_from(head)
         if magic & 0xFFFFFFF0 != 0x184D2A50:
             return "no header where one is due"
         if magic != _BODY_MAGIC:
             return int(length) + 8
         if len(head) < _BODY_HEADER.size:
             return "a header is cut off"
-        _, _, index, phase, compressed, raw, _, check = _BODY_HEADER.unpack(head)
+        _, _, index, phase, compressed, raw, note, check = _BODY_HEADER.unpack(head)
         if length != _BODY_HEADER.size - 8 or check != zlib.crc32(head[8:-4]):
             return "a header is damaged"
-        return StoredPrompt(index, phase, offset, compressed, raw)
+        return StoredPrompt(index, phase, offset, compressed, raw, note)
 
     def __len__(self) -> int:
         return len(self._indices)
@@ -221,6 +234,17 @@ class PromptStore:
         if not isinstance(entry, StoredPrompt):
             raise EvidenceError(f"{self._path} changed while it was read.")
         return entry
+
+    def note(self, index: int) -> bytes:
+        """Return what was noted of a body, empty if nothing. `KeyError` if there is no such body."""
+        entry = self.entry(index)
+        size = entry.note_bytes
+        if not size:
+            return b""
+        frame = os.pread(self._descriptor, size, max(0, entry.offset - size))
+        if len(frame) != size or frame[:8] != _FRAME_HEADER.pack(_NOTE_MAGIC, size - 8):
+            raise EvidenceError(f"The note of prompt {index} in {self._path} is damaged.")
+        return frame[8:]
 
     def body(self, index: int) -> bytes:
         """Return a body as it was sent. `KeyError` if there is none, `EvidenceError` if it is damaged."""

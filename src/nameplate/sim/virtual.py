@@ -7,8 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
+from nameplate.client.asks import StoredAsks
 from nameplate.client.bodies import Bodies
+from nameplate.client.endurance import Endurance
 from nameplate.client.flight import Flight
 from nameplate.client.load import Load
 from nameplate.client.order import Finished, LoadOrder
@@ -186,8 +189,12 @@ class VirtualLoad:
         self._steer = steer
         self._writer = EvidenceWriter(Path(order.directory))
         self._recorder = Recorder(self._writer.put, order.keeping)
-        self._load = Load(order, self._recorder)
-        self._bodies = Bodies(PromptStore.open(Path(order.prompts_path)), order.target, order.credentials)
+        store = PromptStore.open(Path(order.prompts_path))
+        self._load = Load(order, self._recorder, ask=StoredAsks(store) if order.soak else None)
+        self._endurance = (
+            Endurance(order, self._load, self._recorder, self._writer, store) if order.soak else None
+        )
+        self._bodies = Bodies(store, order.target, order.credentials)
         self._flights: dict[int, Flight] = {}
 
     def run(self) -> Finished:
@@ -200,7 +207,7 @@ class VirtualLoad:
         return Finished(
             cancelled=self._load.cancelled,
             overrun=self._load.overrun,
-            failure=self._writer.failure,
+            failure=self._writer.failure or self._load.failure,
             reads=self._load.reads,
         )
 
@@ -228,14 +235,18 @@ class VirtualLoad:
                     self._close_of(flight)
                 # What ended by a deadline must be accounted for before the stage counts as over.
                 load.parse(2**62, world.now_ns)
-                if load.overrun and load.flights:
+                if (load.overrun or load.failure) and load.flights:
                     self._cancel(now_ns)
                 self._report(now_ns)
         load.parse(2**62, world.now_ns)
         self._report(world.now_ns())
 
     def _report(self, now_ns: int) -> None:
-        command = self._steer(self._load.take_progress(now_ns))
+        progress = self._load.take_progress(now_ns)
+        if self._endurance is not None:
+            self._endurance.look(now_ns, None)
+            progress = structs.replace(progress, kept=self._endurance.take_changes())
+        command = self._steer(progress)
         if command == "stop":
             self._load.stop(now_ns)
         elif command == "release":
