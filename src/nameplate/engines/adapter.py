@@ -142,10 +142,10 @@ class Adapter:
         bases = dict.fromkeys((self.target.base_path, ""))
         return [base + path for path in table.paths for base in bases]
 
-    def healthy(self) -> bool:
-        """Say whether the server answers `/health` (or lists its models, where it has no such path)."""
+    def healthy(self, timeout_s: float = 10.0) -> bool:
+        """Say whether the server answers `/health` (or lists its models, where it has no such path) within a time."""
         for path in ("/health", "/v1/models"):
-            reply = self._try("GET", path)
+            reply = self._try("GET", path, timeout_s=timeout_s)
             if reply is None:
                 return False
             if reply.status not in (404, 405, 501):

@@ -13,7 +13,8 @@ def merge_workers(directory: Path, workers: int) -> None:
     if workers == 1:
         return
     for name in (layout.READS, layout.REQUESTS, layout.EVENTS, layout.CLIENT):
-        parts = [part for k in range(workers) if (part := directory / f"{name}.{k}").exists()]
+        # Of a soak, the parent's own file comes after the workers'.
+        parts = [part for k in range(workers + 1) if (part := directory / f"{name}.{k}").exists()]
         if not parts:
             continue
         partial = directory / f"{name}.partial"

@@ -36,7 +36,6 @@ class SubmitEnded(Struct, frozen=True):
     """Say why nothing more was started: the time was over, a person asked for it, or the load broke off."""
 
     reason: Literal["duration", "interrupted", "broke_off"]
-    in_flight: int
 
 
 class DrainEnded(Struct, frozen=True):

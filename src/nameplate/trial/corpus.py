@@ -110,6 +110,35 @@ class FromFile:
         return Prompt(content, text, output_tokens)
 
 
+class Bodies:
+    """Make the bodies of one trial's prompts, by the index under which they are stored.
+
+    `arrival` supplies the prompt of a request that arrives beside held streams.
+    """
+
+    def __init__(
+        self, contract: Contract, plan: TrialPlan, corpus: Corpus, arrival: Corpus | None = None
+    ) -> None:
+        self._nonce = contract.nonce
+        self._plan = plan
+        self._corpus = corpus
+        self._arrival = arrival
+        self._options = BodyOptions.of(contract.target, contract.sampling)
+        self._requests = Requests(plan)
+
+    def make(self, index: int) -> tuple[bytes, Ask]:
+        """Return a body and what its request's row will say of it."""
+        requests = self._requests
+        key = prompt_key(self._nonce, self._plan, requests, index)
+        arrives = self._arrival is not None and requests.phase(index) == "arrival"
+        own = self._arrival if self._arrival is not None and arrives else self._corpus
+        prompt = own.prompt(key)
+        tokens = 1 if requests.warms(index) is not None else prompt.output_tokens
+        body = build_body(self._options, prompt.content, tokens, seed=key.seed())
+        hashes = prompt_hashes(prompt.user_text, len(own.prefix))
+        return body, Ask(str(requests.shape(index)), tokens, hashes.sha256, hashes.head_sha256)
+
+
 def write_prompts(
     path: Path, contract: Contract, plan: TrialPlan, corpus: Corpus, arrival: Corpus | None = None
 ) -> tuple[Ask, ...]:
@@ -117,20 +146,12 @@ def write_prompts(
 
     `arrival` supplies the prompt of a request that arrives beside held streams.
     """
-    options = BodyOptions.of(contract.target, contract.sampling)
+    bodies = Bodies(contract, plan, corpus, arrival)
     asks: dict[int, Ask] = {}
-    requests = Requests(plan)
     with PromptWriter(path) as writer:
         for stage in stages_of(plan):
             for index in range(stage.first_index, stage.first_index + stage.schedule.prompts):
-                key = prompt_key(contract.nonce, plan, requests, index)
-                own = arrival if arrival is not None and requests.phase(index) == "arrival" else corpus
-                prompt = own.prompt(key)
-                tokens = 1 if requests.warms(index) is not None else prompt.output_tokens
-                body = build_body(options, prompt.content, tokens, seed=key.seed())
-                hashes = prompt_hashes(prompt.user_text, len(own.prefix))
-                shape = str(requests.shape(index))
-                asks[index] = Ask(shape, tokens, hashes.sha256, hashes.head_sha256)
+                body, asks[index] = bodies.make(index)
                 writer.append(index, body, PHASES.index(stage.name))
     return tuple(asks[index] for index in sorted(asks))
 

@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from nameplate import __version__
-from nameplate.client.order import LoadOrder, Progress
+from nameplate.client.order import Ask, LoadOrder, Progress
 from nameplate.contract.contract import Contract
-from nameplate.contract.deadlines import Deadlines
 from nameplate.contract.errors import ClientError, Interrupted, NameplateError, ServerError
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.target import Credentials
-from nameplate.engines.adapter import FlushReply
 from nameplate.engines.flush import flush_when_idle
 from nameplate.engines.idle import wait_idle
 from nameplate.evidence import layout, manifest
@@ -33,23 +31,19 @@ from nameplate.measure.readiness import EXTRA_PATIENCE
 from nameplate.measure.result import TrialResult, encode, evaluate
 from nameplate.schedule.stage import stages_of
 from nameplate.trial.corpus import Corpus, warm_prefix, write_prompts
-from nameplate.trial.ground import SECOND_NS
+from nameplate.trial.draining import abort_what_goes_on, require_server, still_there
+from nameplate.trial.feeding import Feeder
 from nameplate.trial.holding import HoldSteering, SampleTail, Show
 from nameplate.trial.interruption import Interruption
+from nameplate.trial.pace import deadlines_of, scrape_ns
 from nameplate.trial.prefilling import PrefillSteering
 from nameplate.trial.site import Site
+from nameplate.trial.soaking import SoakSetup, SoakSteering, soak_steering
 from nameplate.trial.steering import Steering
 
 IDLE_LIMIT_NS = 120 * 10**9
-# A server that recovers from a load may miss one health check.
-LOST_TRIES = 5
-LOST_INTERVAL_NS = 10**9
-# The readiness gate needs several looks within its stable time, and a window many for shares of a few percent.
-HOLD_SCRAPE_NS = 500_000_000
 # Of a server that does not tell what it runs: what an engine takes to notice closed connections, and then some.
 BLIND_DRAIN_NS = 2 * 10**9
-# Engines that notice a closed connection do so within a step or two.
-ABORT_AFTER_NS = 3 * 10**9
 
 
 class Watch(Protocol):
@@ -105,6 +99,23 @@ def run_trial(
     Raises ServerError where the server was lost and ClientError where this machine failed; what was recorded until
     then is on disk, without a result.
     """
+    try:
+        carry_trial(setup, plan, corpus, directory, arrival)
+    except Interrupted:
+        raise
+    except NameplateError:
+        _seal_what_is_there(directory)
+        raise
+    return seal(directory)
+
+
+def carry_trial(
+    setup: TrialSetup, plan: TrialPlan, corpus: Corpus, directory: Path, arrival: Corpus | None = None
+) -> None:
+    """Carry one trial out, all but measuring and sealing it; `run_trial` says what the arguments are.
+
+    Raises as `run_trial` does. What was recorded until then is on disk, noted as interrupted, and can be sealed.
+    """
     directory.mkdir(parents=True)
     journal = Journal(directory / layout.JOURNAL)
     trial = _Trial(setup, plan, corpus, directory, journal, arrival)
@@ -118,12 +129,12 @@ def run_trial(
         trial.note(from_disk.INTERRUPTED, during="drain", error=error.what)
     except (NameplateError, OSError) as error:
         fault = error if isinstance(error, NameplateError) else manifest.disk_fault(directory, error)
-        _seal_what_is_there(trial, fault)
+        trial.note_fault(fault)
         raise fault from None
     finally:
+        trial.close()
         journal.close()
         _tidy(directory, setup)
-    return seal(directory)
 
 
 def _tidy(directory: Path, setup: TrialSetup) -> None:
@@ -132,13 +143,11 @@ def _tidy(directory: Path, setup: TrialSetup) -> None:
         (directory / layout.PROMPTS).unlink(missing_ok=True)
 
 
-def _seal_what_is_there(trial: _Trial, fault: NameplateError) -> None:
+def _seal_what_is_there(directory: Path) -> None:
     """Seal a trial that a fault ended, if its load had begun: what was measured stands, marked as interrupted."""
     try:
-        trial.note(from_disk.INTERRUPTED, fault=fault.fault, error=str(fault))
-        if (trial.directory / layout.HEADER).exists():
-            _tidy(trial.directory, trial.setup)
-            seal(trial.directory)
+        if (directory / layout.HEADER).exists():
+            seal(directory)
     except (NameplateError, OSError):
         pass  # The fault itself is what the caller must hear of; an unsealed trial is visibly unfinished.
 
@@ -179,18 +188,6 @@ def _watching_gpus(path: Path, wanted: bool) -> Iterator[None]:
         watcher.stop()
 
 
-def _deadlines(contract: Contract, plan: TrialPlan) -> Deadlines:
-    """Return the deadlines of a load: a stream that waits for its turn in a ramp is the readiness gate's business."""
-    if plan.hold is None:
-        return contract.deadlines
-    patience_ns = plan.hold.ready_ns + plan.hold.window_ns
-    if plan.hold.arrival is not None:
-        patience_ns += plan.hold.arrival.deadline_ns
-    first_output_ns = max(contract.deadlines.first_output_ns, patience_ns)
-    total_ns = max(contract.deadlines.total_ns, first_output_ns)
-    return structs.replace(contract.deadlines, first_output_ns=first_output_ns, total_ns=total_ns)
-
-
 class _Trial:
     def __init__(
         self,
@@ -209,10 +206,24 @@ class _Trial:
         self._journal = journal
         self._site = setup.site
         self._clock = setup.site.ground.clock
+        self._asks: tuple[Ask, ...] = ()
+        self._feeder: Feeder | None = None
         self.loaded = False
 
     def note(self, what: str, **detail: object) -> None:
         self._journal.note(self._clock.now_ns(), what, **detail)
+
+    def note_fault(self, fault: NameplateError) -> None:
+        """Note what ended the trial, where the disk still takes it."""
+        try:
+            self.note(from_disk.INTERRUPTED, fault=fault.fault, error=str(fault))
+        except NameplateError:
+            pass  # A full disk: the missing end says as much.
+
+    def close(self) -> None:
+        """Close what the trial holds open."""
+        if self._feeder is not None:
+            self._feeder.close()
 
     def prepare(self) -> None:
         """Wait for quiet and idle, flush, and write everything that stands before the first request."""
@@ -230,12 +241,14 @@ class _Trial:
                 hint="Did the server stop? See its log.",
             )
         self._warm()
-        identity = site.identity()
+        self._identity = identity = site.identity()
         self._note_idle("before")
         self._step("writing prompts")
-        self._asks = write_prompts(
-            self.directory / layout.PROMPTS, setup.contract, plan, self._corpus, self._arrival
-        )
+        prompts = self.directory / layout.PROMPTS
+        if plan.soak is None:
+            self._asks = write_prompts(prompts, setup.contract, plan, self._corpus, self._arrival)
+        else:
+            self._feeder = Feeder(prompts, setup.contract, plan, self._corpus, self._clock.now_ns)
         header = TrialHeader(
             contract=setup.contract,
             plan=plan,
@@ -260,12 +273,13 @@ class _Trial:
         order = LoadOrder(
             target=setup.contract.target,
             credentials=setup.credentials,
-            deadlines=_deadlines(setup.contract, plan),
+            deadlines=deadlines_of(setup.contract, plan),
             stages=stages_of(plan),
             asks=self._asks,
             directory=str(self.directory),
             prompts_path=str(self.directory / layout.PROMPTS),
             keeping=setup.keeping,
+            soak=plan.soak,
             new_connections=setup.new_connections,
             # All workers together never have more than the limit.
             outstanding_limit=max(1, plan.arrivals.outstanding_limit // setup.workers)
@@ -280,14 +294,15 @@ class _Trial:
 
         steering = self._steering(show)
         self._step("load")
-        interval_ns = SECOND_NS if plan.hold is None else min(HOLD_SCRAPE_NS, plan.hold.stable_ns // 6)
         with (
-            site.ground.watching(site.adapter, self.directory / layout.SERVER, interval_ns),
+            site.ground.watching(site.adapter, self.directory / layout.SERVER, scrape_ns(plan)),
             _watching_gpus(self.directory / layout.GPU, setup.watch_gpus),
             setup.interruption.loading(),
         ):
             finished = site.ground.carry(order, steering)
         self.loaded = True
+        if isinstance(steering, SoakSteering):
+            steering.ended()
         if setup.interruption.count:
             self.note(from_disk.INTERRUPTED, interrupts=setup.interruption.count)
         self.note(
@@ -302,8 +317,11 @@ class _Trial:
                 hint="Free disk space, or keep less with --raw sample:N, --no-raw or --no-prompts.",
             )
 
-    def _steering(self, show: Show) -> Steering | HoldSteering | PrefillSteering:
+    def _steering(self, show: Show) -> Steering | HoldSteering | PrefillSteering | SoakSteering:
         setup, plan = self.setup, self._plan
+        if self._feeder is not None:
+            soak = SoakSetup(setup.site, plan, self.directory, self._identity, setup.workers)
+            return soak_steering(soak, self._feeder, self._journal, setup.interruption, show)
         if plan.until is not None:
             return PrefillSteering(plan, setup.interruption, show)
         if plan.hold is None:
@@ -320,49 +338,22 @@ class _Trial:
 
     def drain(self) -> None:
         """Wait until the server is idle again, and read its counters and identity once more."""
+        adapter, plan = self._site.adapter, self._plan
         self._step("waiting for the server to drain")
-        if self._plan.cut:
-            self._abort_what_goes_on()
-        idle = wait_idle(self._site.adapter, limit_ns=IDLE_LIMIT_NS)
+        if plan.cut and (reply := abort_what_goes_on(adapter, plan)) is not None:
+            self.note("abort", **msgspec.to_builtins(reply))
+        idle = wait_idle(adapter, limit_ns=IDLE_LIMIT_NS)
         self.note("drained", **msgspec.to_builtins(idle))
-        if self._plan.cut and idle.status == "unknown":
+        if plan.cut and idle.status == "unknown":
             # It may still generate for connections that we closed, and does not tell.
             self._clock.sleep_ns(BLIND_DRAIN_NS)
-        self._require_server()
-        self._note_idle("after")
-        self.note(from_disk.IDENTITY, **from_disk.identity_detail("after", self._site.identity()))
+        if plan.soak is None:
+            require_server(adapter, self._clock)
+        # That its server is gone at the end is what a soak is there to tell.
+        if plan.soak is None or still_there(adapter, self._clock):
+            self._note_idle("after")
+            self.note(from_disk.IDENTITY, **from_disk.identity_detail("after", self._site.identity()))
         self.note(from_disk.ENDED)
-
-    def _abort_what_goes_on(self) -> None:
-        """Have an engine stop what it still generates for connections that we closed, where it can be told to.
-
-        It stops everything that it holds, so it is not told to where that is more than ours.
-        """
-        idle = wait_idle(self._site.adapter, limit_ns=ABORT_AFTER_NS)
-        if idle.status != "busy":
-            return
-        hold = self._plan.hold
-        ours = self._plan.concurrency + (hold is not None and hold.arrival is not None)
-        held = (idle.running or 0) + (idle.waiting or 0)
-        if held > ours:
-            reply = FlushReply(
-                None, False, f"not asked for: {held} requests are held, and at most {ours} are ours"
-            )
-        else:
-            reply = self._site.adapter.abort_all()
-        self.note("abort", **msgspec.to_builtins(reply))
-
-    def _require_server(self) -> None:
-        """Raise ServerError where the server is gone after the load: what failed then is no verdict on its capacity."""
-        for _ in range(LOST_TRIES):
-            if self._site.adapter.healthy():
-                return
-            self._clock.sleep_ns(LOST_INTERVAL_NS)
-        raise ServerError(
-            f"{self._site.target.url} was lost during the trial: it no longer answers its health check.",
-            why="What failed then says nothing of the load that it can take.",
-            hint="See the server's log. What was measured is on disk; a study goes on with --resume.",
-        )
 
     def _flush(self) -> None:
         adapter, contract = self._site.adapter, self.setup.contract
