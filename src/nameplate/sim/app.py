@@ -22,6 +22,7 @@ from nameplate.sim.engine import Engine
 from nameplate.sim.faults import FaultPlan
 from nameplate.sim.http import End, HttpRequest, Output, error_body, response
 from nameplate.sim.metrics_page import CONTENT_TYPE, render_metrics
+from nameplate.sim.pages import facts_page, models_page
 from nameplate.sim.preset import Preset
 from nameplate.sim.replies import Renderer
 from nameplate.sim.sequence import Emission, EngineRequest
@@ -49,7 +50,8 @@ class TokenizeBody(msgspec.Struct, frozen=True):
 class App:
     """Serve the OpenAI API from a simulated engine.
 
-    `epoch_s` is the wall-clock second of time 0: the app has no clock of its own.
+    `epoch_s` is the wall-clock second of time 0: the app has no clock of its own. When an output says `exit`, its
+    process ends; `away_ns` is after how long it is to be started again, by `restart`, None for never.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class App:
         self._order = count()
         self._others_ns: deque[int] = deque()  # when somebody else's requests come
         self._others = 0
+        self.away_ns: int | None = None
 
     @property
     def model(self) -> str:
@@ -97,6 +100,16 @@ class App:
     def started_s(self) -> float:
         """Return the wall-clock second at which the server's process seems to have started."""
         return self._started_s + self._changed(1.0, 0.0)
+
+    def restart(self, now_ns: int) -> None:
+        """Begin anew as another process: nothing is held, cached or counted any more; faults go on counting."""
+        self.engine = Engine(self.engine.parameters)
+        self._replies, self._open = {}, {}
+        self._ready, self._held = [], []
+        self._others_ns.clear()
+        self._started_s = self._epoch_s + now_ns * 1e-9
+        self.away_ns = None
+        self._run(now_ns)
 
     def handle(self, connection: int, request: HttpRequest, now_ns: int) -> None:
         """Take one request; its response comes out of `advance`, perhaps at once."""
@@ -226,9 +239,10 @@ class App:
             )
             return 200, page, CONTENT_TYPE
         if path == "/v1/models":
-            return 200, self._models(), kind
+            page = models_page(self.model, self.preset.name, self._epoch_s, self._context_tokens())
+            return 200, page, kind
         if path == "/sim":
-            return 200, self._facts(), kind
+            return 200, facts_page(self.preset, self._seed), kind
         if path == "/reset_prefix_cache":
             flushed = self._faults.any("refuse_flush") is None and self.engine.flush()
             return 200, msgspec.json.encode({"success": flushed}), kind
@@ -241,35 +255,6 @@ class App:
     def _context_tokens(self) -> int:
         context = self.preset.engine.context_tokens
         return self._changed(context // 2, context)
-
-    def _models(self) -> bytes:
-        model = {
-            "id": self.model,
-            "object": "model",
-            "created": self._epoch_s,
-            "owned_by": "nameplate-sim",
-            "root": f"sim:{self.preset.name}",
-            "parent": None,
-            "max_model_len": self._context_tokens(),
-        }
-        return msgspec.json.encode({"object": "list", "data": [model]})
-
-    def _facts(self) -> bytes:
-        """Say of the simulated server what a real one tells in its log: this page is the simulator's own."""
-        engine = self.preset.engine
-        return msgspec.json.encode(
-            {
-                "engine": "nameplate-sim",
-                "version": __version__,
-                "preset": self.preset.name,
-                "seed": self._seed,
-                "template_tokens": self.preset.template_tokens,
-                # A server that claims more than it has does so everywhere.
-                "parameters": structs.replace(
-                    engine, kv_tokens=engine.kv_claim_tokens or engine.kv_tokens, kv_claim_tokens=None
-                ),
-            }
-        )
 
     def _tokenize(self, body: bytes) -> tuple[int, bytes, str]:
         kind = "application/json"
@@ -298,6 +283,10 @@ class App:
         if other is not None and self._requests % other.every == 0:
             self._others_ns.append(now_ns + other.delay_ns)
         end: End = "done" if request.keep_alive else "close"
+        away_s = self._faults.of("restart", index)
+        if away_s is not None:
+            self.away_ns = round(away_s * 1e9)
+            return self._send(connection, now_ns, b"", "exit", index)
         late = self._faults.of("slow_headers", index)
         at_ns = now_ns + int((late or 0.0) * 1e9)
         for name in ("429", "503"):

@@ -25,6 +25,7 @@ FaultName = Literal[
     "identity_change",
     "slowing",
     "slower",
+    "restart",
 ]
 
 # name: (what it does with its argument, the argument's default)
@@ -50,6 +51,7 @@ FAULTS: dict[FaultName, tuple[str, float]] = {
     "wrong_model": ("answers and /v1/models name another model (ARG unused)", 0),
     "identity_change": ("after ARG requests the server looks restarted, with another context limit", 16),
     "slowing": ("each hour since the first request adds ARG of itself to the time a step takes", 0.5),
+    "restart": ("the process exits when the request comes, and is started again ARG seconds later", 5),
     "slower": ("from request INDEX on every step takes ARG times as long", 2),
 }
 

@@ -2,6 +2,8 @@
 
 import gc
 import os
+import select
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -67,16 +69,23 @@ def serve(preset: Preset, options: ServeOptions, on_ready: Callable[[str], None]
     def on_lost(connection: Connection, now_ns: int) -> None:
         app.cancel(connection.number, now_ns)
 
-    sockets = Sockets(
-        listener,
-        on_request,
-        on_lost,
-        keep_alive_s=options.keep_alive_s,
-        max_connections=options.max_connections,
-    )
-    sockets.stop_on(signals.reader)
-    if options.until_eof is not None:
-        sockets.stop_on(options.until_eof)
+    def open_on(listener: socket.socket) -> Sockets:
+        sockets = Sockets(
+            listener,
+            on_request,
+            on_lost,
+            keep_alive_s=options.keep_alive_s,
+            max_connections=options.max_connections,
+        )
+        for reader in enders:
+            sockets.stop_on(reader)
+        return sockets
+
+    enders: list[socket.socket | int] = [
+        signals.reader,
+        *([] if options.until_eof is None else [options.until_eof]),
+    ]
+    sockets = open_on(listener)
     try:
         on_ready(url_of(listener))
         gc.collect()
@@ -85,7 +94,16 @@ def serve(preset: Preset, options: ServeOptions, on_ready: Callable[[str], None]
             for output in app.advance(time.monotonic_ns()):
                 if output.end == "exit":
                     _write_served(app, log)
-                    os._exit(_DEATH)
+                    if app.away_ns is None:
+                        os._exit(_DEATH)
+                    port = listener.getsockname()[1]
+                    sockets.close()
+                    if select.select(enders, [], [], app.away_ns * 1e-9)[0]:
+                        return
+                    listener = listen(options.host, port)
+                    app.restart(time.monotonic_ns())
+                    sockets = open_on(listener)
+                    break
                 _send(sockets, log, output)
             _write_served(app, log)
     finally:

@@ -46,6 +46,7 @@ class World:
         self._next_sample_ns = 0
         self._interval_ns = SECOND_NS
         self.down = False
+        self._back_ns: int | None = None
 
     # -- clock ----------------------------------------------------------------------------------------------------
 
@@ -56,10 +57,17 @@ class World:
         """Let time pass; what the server still sends meanwhile goes to whoever asked for it."""
         self.pass_until(self._now_ns + max(0, duration_ns))
 
+    def next_ns(self) -> int | None:
+        """Return when the server does something next; None when it will not without a request."""
+        next_ns = self.app.next_ns()
+        if self._back_ns is None or (next_ns is not None and next_ns < self._back_ns):
+            return next_ns
+        return self._back_ns
+
     def pass_until(self, to_ns: int) -> None:
         """Advance to a moment, event by event."""
         while True:
-            next_ns = self.app.next_ns()
+            next_ns = self.next_ns()
             at_ns = to_ns if next_ns is None else min(next_ns, to_ns)
             self.step(at_ns)
             if at_ns >= to_ns:
@@ -72,12 +80,21 @@ class World:
             self._next_sample_ns += self._interval_ns
             self._sampler(self._now_ns)
         self._now_ns = max(self._now_ns, to_ns)
+        if self._back_ns is not None and self._now_ns >= self._back_ns:
+            self.app.restart(self._now_ns)
+            self.down, self._back_ns = False, None
         for output in self.app.advance(self._now_ns):
             if output.end == "exit":
-                self.down = True
+                self._exit()
             take = self._takers.get(output.connection)
             if take is not None:
                 take(output)
+
+    def _exit(self) -> None:
+        """End the server's process; it may come back."""
+        self.down = True
+        if self.app.away_ns is not None:
+            self._back_ns = self._now_ns + self.app.away_ns
 
     # -- connections ----------------------------------------------------------------------------------------------
 
@@ -116,7 +133,7 @@ class World:
         self.app.handle(connection, HttpRequest(method, path, headers, body or b""), self._now_ns)
         deadline_ns = self._now_ns + round(timeout_s * SECOND_NS)
         while not ends:
-            next_ns = self.app.next_ns()
+            next_ns = self.next_ns()
             if next_ns is None or next_ns > deadline_ns:
                 self.pass_until(deadline_ns)
                 self.close(connection)
@@ -152,6 +169,8 @@ class World:
 
     def sample(self, t_ns: int) -> ServerSample:
         """Return the engine's state as one line of `server.jsonl`: all that its metrics page would have given."""
+        if self.down:
+            return ServerSample(t_ns=t_ns, error=failure("refused", SIMULATED).what)
         engine = self.app.engine
         state, counters, histograms = engine.state(), engine.counters, engine.histograms
         speculative = engine.parameters.draft_tokens > 0
@@ -224,7 +243,7 @@ class VirtualLoad:
             self._start_due()
             if load.stage_over and not load.flights:
                 continue
-            times = [t for t in (world.app.next_ns(), load.agenda.next_ns(), report_ns) if t is not None]
+            times = [t for t in (world.next_ns(), load.agenda.next_ns(), report_ns) if t is not None]
             world.step(max(world.now_ns(), min(times)))
             now_ns = world.now_ns()
             load.parse(2**62, world.now_ns)
@@ -246,6 +265,8 @@ class VirtualLoad:
         if self._endurance is not None:
             self._endurance.look(now_ns, None)
             progress = structs.replace(progress, kept=self._endurance.take_changes())
+        # Nobody keeps a log of the requests that were served, and they may be millions.
+        self._world.app.served.clear()
         command = self._steer(progress)
         if command == "stop":
             self._load.stop(now_ns)

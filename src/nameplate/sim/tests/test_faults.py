@@ -38,7 +38,7 @@ def test_every_fault_has_a_test_here() -> None:
     tested = (
         "die error_event stall cut loop wrong_usage no_usage 429 503 slow_headers refuse_flush early_stop"
     )
-    tested += " no_cached phantom html wrong_model identity_change slowing slower"
+    tested += " no_cached phantom html wrong_model identity_change slowing slower restart"
     assert set(tested.split()) == set(FAULTS)
 
 
@@ -47,6 +47,19 @@ def test_die_exits_after_some_tokens() -> None:
     exchange = ask(app_of("die:3"), chat(tokens=9))
     assert exchange.end == "exit"
     assert sum(output.tokens for output in exchange.outputs[:-1]) == 3
+
+
+def test_restart_exits_and_begins_anew() -> None:
+    """Its request ends the process at once; started again, it has no past but the count of its faults."""
+    app = app_of("restart:2.5@1")
+    assert ask(app, chat(tokens=3)).end == "done"
+    before = app.started_s
+    assert ask(app, chat(tokens=9)).end == "exit" and app.away_ns == 2_500_000_000
+    app.restart(9_000_000_000)
+    assert app.started_s == before + 9 and app.away_ns is None and app.next_ns() is None
+    assert app.engine.counters.generation_tokens == 0 and app.engine.state().running == 0
+    app.advance(9_000_000_000)
+    assert ask(app, chat(tokens=3)).end == "done"
 
 
 def test_cut_resets_the_connection_and_stops_generating() -> None:

@@ -21,9 +21,9 @@ from nameplate.verify import verify
 from nameplate.verify.names import Name
 from nameplate.verify.tests.making import edit_json, edit_lines, reseal, seal_study, write_frames
 
-FILES = tuple(
-    name for name in (*layout.SEALED, layout.MANIFEST) if name != layout.GPU
-)  # this machine has none
+# Other trials' files: this machine has no GPU, and only a soak has samples of the client.
+ABSENT = (layout.GPU, layout.CLIENT)
+FILES = tuple(name for name in (*layout.SEALED, layout.MANIFEST) if name not in ABSENT)
 
 
 def fails(directory: Path) -> dict[Name, str]:
