@@ -97,6 +97,31 @@ def test_trial_histogram_brackets(drained: Drained) -> None:
         assert at_least <= server <= at_most, f"edge {edge_s}: {at_least} <= {server} <= {at_most}"
 
 
+def test_trial_queue_and_prefill_add_up(drained: Drained) -> None:
+    """vLLM's own queue and prefill times of just our requests leave of our mean TTFT what its front and ours take."""
+    waits = drained.result["measurement"]["waits"]
+    ours = rows(drained.trial)
+    assert (waits["source"], waits["unobserved"], waits["reason"]) == ("server", 0, "")
+    # All that were timed, or the measured ones where a sample fell behind the warm-up.
+    members = ours if waits["unmeasured"] else [row for row in ours if row["phase"] != "warmup"]
+    queue, prefill = waits["queue"], waits["prefill"]
+    assert waits["n"] == queue["n"] == prefill["n"] == waits["decode"]["n"] == len(members)
+    mean_ns = sum(row["first_output_ns"] - row["sent_ns"] for row in members) / len(members)
+    assert abs(waits["ttft_mean_ns"] - mean_ns) <= 1
+    assert waits["ttft_mean_ns"] == queue["mean_ns"] + prefill["mean_ns"] + waits["rest_mean_ns"]
+    # Six clients on four places: there is a queue. What is left is the way there and back, and the step in flight.
+    assert queue["mean_ns"] > 0 and prefill["mean_ns"] > 0
+    assert waits["rest_mean_ns"] > -EDGE_SLACK_NS
+    for part in (queue, prefill):
+        assert part["quantiles_n"] == 64
+        for name in ("p50", "p95"):
+            held = part[name]
+            assert held["high"] is None or held["low"] < held["high"]
+    if waits["server_ttft"] is not None:
+        front_ns = waits["ttft_mean_ns"] - waits["server_ttft"]["mean_ns"]
+        assert -1_000_000 <= front_ns <= EDGE_SLACK_NS
+
+
 def test_capacity_finds_a_boundary_and_verifies(url: str, tmp_path: Path) -> None:
     """A study on a real server ends with a rated number between a pass and a fail, and its evidence recomputes."""
     alone = nameplate(
@@ -127,6 +152,16 @@ def test_capacity_finds_a_boundary_and_verifies(url: str, tmp_path: Path) -> Non
     assert shape["status"] in ("confirmed", "noisy")
     assert shape["rated"] is not None and shape["rated"] >= 1
     assert shape["fail"] is not None and shape["fail"] > shape["rated"]
+    # Four run at once, and TTFT broke: the limit is made of the queue for these four places.
+    limit = shape["limit"]
+    assert limit["of"] == "ttft" and not limit["estimated"]
+    assert "queue" in [one["name"] for one in limit["made_of"]], limit
+    assert (
+        sum(one["fail_ns"] - one["alone_ns"] for one in limit["parts"])
+        == limit["fail_ns"] - limit["alone_ns"]
+    )
+    seen = limit["levels"][-1]["held_back"]
+    assert seen["waited"] > 0 and seen["running_limit"] == 4
     report = nameplate("verify", str(out))
     assert all(check["status"] == "pass" for check in report["checks"]), report
     held = nameplate("check", str(out), url)

@@ -18,6 +18,7 @@ from nameplate.measure.ramp_cache import RampCache, ramp_cache
 from nameplate.measure.readiness import Restarts, below, told
 from nameplate.measure.server_side import Gauge, delta, gauge_of
 from nameplate.measure.trial_evidence import TrialEvidence
+from nameplate.measure.window_times import WindowTimes, times_in
 from nameplate.measure.windows import TokenCount, Window, longest_without, tokens_inside
 from nameplate.statistics.percentile import Distribution, summarise
 from nameplate.verdict.facts import PromptRange
@@ -91,7 +92,8 @@ class Cell(Struct, frozen=True, kw_only=True):
     such a send and its first output, `prefill_inside` says that some of those were not cached, null where that is not
     known. `stalled_streams` counts those that sent nothing any more well before the window ended, or nothing at all.
     `unseen_ns` is the longest stretch of the window without a sample that tells what runs.
-    `estimated_by` says what estimated tokens rest on.
+    `estimated_by` says what estimated tokens rest on, `times` are what the server says of requests that it observed to
+    queue, prefill and finish within the window.
     """
 
     streams: int
@@ -127,6 +129,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     preemptions: int | None = None
     counter: CounterView | None = None
     speculation: Speculation | None = None
+    times: WindowTimes | None = None
     kv: KvClaim | None = None
     restarts: int = 0
     starting_share: float | None = None
@@ -193,6 +196,7 @@ def measure_cell(evidence: TrialEvidence, held: Held | None) -> Cell:
         preemptions=delta(tell[0], tell[-1], "preemptions_total") if len(tell) > 1 else None,
         counter=_counter(counting, timelines, totals),
         speculation=_speculation(readable),
+        times=times_in(readable),
         kv=claim_of(evidence, counted, timelines, window, readable),
         restarts=len(again),
         starting_share=_starting_share(measured, window, streams, evidence.ended_ns),

@@ -3,8 +3,8 @@
 The histograms are read while the server is idle, before a trial and after its drain, so their growth is that of this
 trial's requests and of no part of them: vLLM and TensorRT-LLM observe a request when it finishes, SGLang its queue
 when it leaves it and its prefill when that ends. Sums and counts give exact means; buckets give intervals in which a
-quantile lies. What the parts leave of our TTFT is the network's and the client's, and the server's own in front of its
-queue and behind its prefill: HTTP, tokenising, scheduling of the first output.
+quantile lies. What the parts leave of our TTFT is the network's and the client's, and the server's own front: HTTP,
+tokenising, and up to a step of the engine, since a request that comes during one is queued when it is over.
 """
 
 from __future__ import annotations

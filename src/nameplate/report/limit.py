@@ -22,7 +22,7 @@ PART = {
     Name.prefill: "prefill",
     Name.wait: "queue or slower prefill, by an estimate",
     Name.decode: "decode",
-    Name.rest: "network and client",
+    Name.rest: "network, client and the server's front",
 }
 _INTERFERENCE = {Name.prefill: "slower prefill", Name.decode: "slower decode"}
 _TIME = {"ttft": "TTFT", "decode": "decode time", "e2e": "E2E latency"}

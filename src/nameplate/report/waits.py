@@ -80,7 +80,9 @@ def _plain(name: str, n: int, mean_ns: int | None) -> Sequence[Cell]:
 def _notes(waits: Waits) -> list[str]:
     notes = ["Means are exact; a quantile lies between two edges of the server's buckets."]
     if waits.rest_mean_ns is not None:
-        notes.append("rest: network and client, and the server in front of its queue (HTTP, tokenising)")
+        notes.append(
+            "rest: network and client, and the server's front (HTTP, tokenising, the step in flight)"
+        )
         if waits.rest_mean_ns <= -ROUNDING_NS:
             notes.append("A rest below zero is the difference of two clocks.")
     if waits.unmeasured:

@@ -101,7 +101,7 @@ def test_the_limit_is_said_with_its_figures() -> None:
     assert lines[0] == "The limit is made of queue."
     assert lines[1].startswith(
         "Of the 300.0 ms by which the mean TTFT grew from one request alone to C=4 (101.0 ms to 401.0 ms): "
-        "250.0 ms (83%) queue, 0 ms (0%) prefill, 50.00 ms (17%) network and client"
+        "250.0 ms (83%) queue, 0 ms (0%) prefill, 50.00 ms (17%) network, client and the server's front"
     )
     assert "Requests waited in 8 of 8 samples of the server; how many it runs at once is not told." in lines
     assert any("quantiles do not add up; judged is ttft p95" in line for line in lines)
