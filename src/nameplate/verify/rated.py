@@ -88,6 +88,11 @@ def _shape(
     found = tuple((result.plan.key, result.verdict.status) for result in own)
     if verdict.trials != found:
         ledger.fail(Name.levels, f"{where}: the verdict lists other trials, or other statuses, than were run")
+    alone = _alone_ttft_ns(own)
+    if any(result.plan.alone_ttft_ns not in (None, alone) for result in own):
+        ledger.fail(
+            Name.levels, f"{where}: a plan has another TTFT of a request alone than the baseline came to"
+        )
     # A level that was begun and got no trial claims nothing; the search notes it all the same.
     begun = [level.level for level in verdict.levels if not level.trials]
     levels = _levels(contract, own, begun)
@@ -114,6 +119,12 @@ def _shape(
     return structs.replace(
         verdict, boundary=expected, levels=levels, operate_at=operate_at, trials=found, spent_s=spent_s
     )
+
+
+def _alone_ttft_ns(own: Sequence[TrialResult]) -> tuple[float, float, float] | None:
+    """Return the baseline's lowest, median and highest TTFT, by which later trials estimate what waits."""
+    runs = [result for result in own if result.plan.role == "baseline" and result.verdict.status != "invalid"]
+    return runs[-1].measurement.latencies.whole.ttft.low_median_high if runs else None
 
 
 def _levels(contract: Contract, own: Sequence[TrialResult], begun: Sequence[int]) -> Verdicts:

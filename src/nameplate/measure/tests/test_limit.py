@@ -19,20 +19,27 @@ from nameplate.measure.tests.served import trial
 from nameplate.measure.tests.trials import MS, S, closed_loop, contract, evidence, identity
 from nameplate.sim.app import App
 from nameplate.sim.presets import DEMO
-from nameplate.verify.tests.making import make_trial
+from nameplate.verify.tests.making import make_trial, surveyed
 
 # Steps so long that requests are in the server when a sample is taken.
 SLOW = {"step_ns": 100 * MS, "noise": 0.0}
 
 
 def simulated(directory: Path, engine: dict[str, Any], slo: str, shape: str, concurrency: int) -> Limit:
-    """Run a request alone and a level that breaks the SLO, each on a new engine; say what the limit is made of."""
+    """Run a request alone and a level that breaks the SLO, on one engine; say what the limit is made of."""
     preset = structs.replace(DEMO, engine=structs.replace(DEMO.engine, **{**SLOW, **engine}))
-    results = []
+    site, results = surveyed(App(preset)), []
     for level, requests in ((1, 4), (concurrency, 24)):
         where = directory / f"c{level}"
         make_trial(
-            where, app=App(preset), slo=slo, shape=shape, concurrency=level, requests=requests, warmup=1
+            where,
+            site=site,
+            name=where.name,
+            slo=slo,
+            shape=shape,
+            concurrency=level,
+            requests=requests,
+            warmup=1,
         )
         results.append(decode((where / layout.RESULT).read_bytes()))
     assert [result.verdict.status for result in results] == ["pass", "fail"]

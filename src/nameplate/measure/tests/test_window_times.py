@@ -49,7 +49,7 @@ def test_windows_that_meet_add_up_to_the_whole(times_ns: list[int], data: st.Dat
 
 def test_a_real_window_tells_what_finished_in_it(tmp_path: Path) -> None:
     """Between two samples of a trial the means are of as many requests as the server finished there."""
-    make_trial(tmp_path / "t", app=App(DEMO), shape="512/64", concurrency=10, requests=64)
+    make_trial(tmp_path / "t", app=App(DEMO), shape="512/64", concurrency=10, requests=32)
     held = [one for one in load_evidence(tmp_path / "t").samples if one.finished is not None]
     found = times_in(held)
     assert found is not None and found.queue is not None and found.prefill is not None

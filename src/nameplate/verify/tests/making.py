@@ -32,7 +32,7 @@ from nameplate.studies.conduct import Conditions, conduct, prepare
 from nameplate.trial.ground import VirtualGround
 from nameplate.trial.interruption import Interruption
 from nameplate.trial.life import TrialSetup, Watch, run_trial
-from nameplate.trial.site import build_corpus, survey
+from nameplate.trial.site import Site, build_corpus, survey
 
 SMALL = {
     "quiet_s": 0.0,
@@ -69,12 +69,16 @@ def make_trial(
     keeping: Keeping | None = None,
     faults: FaultPlan | None = None,
     app: App | None = None,
+    site: Site | None = None,
+    name: str = "t",
     **plan: Any,
 ) -> None:
-    """Run and seal one trial against the built-in engine in simulated time; `faults` begin with the trial."""
+    """Run and seal one trial against the built-in engine in simulated time; `faults` begin with the trial.
+
+    Without a `site` the engine (or `app`) is surveyed first; on one site each trial has a name of its own.
+    """
     app = app or App(DEMO)
-    ground = VirtualGround(app)
-    site = survey(ground, Target("http", "sim", 80), Sampling(), "nonce", _unnoted)
+    site = site or surveyed(app)
     asked = Shape.parse(shape)
     contract = Contract(site.target, (asked,), (Slo.parse(slo),), "nonce")
     setup = TrialSetup(
@@ -92,8 +96,13 @@ def make_trial(
         # Only now: a probe that meets them would refuse to measure.
         app._faults = faults
     run_trial(
-        setup, TrialPlan("t", "single", asked, concurrency, requests, warmup, **plan), corpus, directory
+        setup, TrialPlan(name, "single", asked, concurrency, requests, warmup, **plan), corpus, directory
     )
+
+
+def surveyed(app: App) -> Site:
+    """Survey an engine in simulated time."""
+    return survey(VirtualGround(app), Target("http", "sim", 80), Sampling(), "nonce", _unnoted)
 
 
 def wanted(**rules: Any) -> Contract:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from nameplate.evidence import layout
+from nameplate.evidence.reader import TrialReader
 from nameplate.measure.plate import decode_plate
 from nameplate.verify import verify
 from nameplate.verify.names import Name
-from nameplate.verify.tests.making import edit_json, edit_lines, edit_study
+from nameplate.verify.tests.making import edit_json, edit_lines, edit_study, seal_study
 
 
 def failing(directory: Path) -> set[Name]:
@@ -96,10 +97,16 @@ def test_a_forged_limit_is_found(study: Path, path: tuple[str | int, ...], value
 
 def test_a_study_knows_what_a_request_alone_takes(study: Path) -> None:
     """Every trial after the baseline carries its TTFT, lowest to highest, in the plan."""
-    from nameplate.evidence.reader import TrialReader
-
     plans = [TrialReader(trial).header().plan for trial in sorted((study / layout.TRIALS).iterdir())]
     assert {plan.alone_ttft_ns is None for plan in plans if plan.role == "baseline"} == {True}
     later = {plan.alone_ttft_ns for plan in plans if plan.role != "baseline"}
     (alone,) = later
     assert alone is not None and 0 < alone[0] <= alone[1] <= alone[2]
+
+
+def test_a_forged_ttft_of_a_request_alone_is_found(study: Path) -> None:
+    """What an estimate would rest on is the baseline's, and no other."""
+    trial = next(path for path in (study / layout.TRIALS).iterdir() if "confirm" in path.name)
+    edit_json(trial, layout.HEADER, lambda header: header["plan"].update(alone_ttft_ns=[1.0, 2.0, 3.0]))
+    seal_study(study)
+    assert Name.levels in failing(study)
