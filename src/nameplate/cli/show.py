@@ -1,4 +1,4 @@
-"""`nameplate show`: one request of a trial, event by event; or the matrix of a speed study."""
+"""`nameplate show`: one request of a trial, event by event; or the result of a speed or curve study."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from nameplate.contract.errors import CallerError
 )
 @click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to standard output.")
 def command(directory: Path, index: int | None, everything: bool, show_discarded: bool, as_json: bool) -> int:
-    """Print request INDEX of the trial in DIRECTORY, or the matrix of the speed study there."""
+    """Print request INDEX of the trial in DIRECTORY, or the result of the speed or curve study there."""
+    if index is None and _curve(directory, as_json):
+        return 0
     if index is None:
         return _matrix(directory, everything, show_discarded, as_json)
     from nameplate.cli.output import print_json
@@ -36,6 +38,26 @@ def command(directory: Path, index: int | None, everything: bool, show_discarded
     return 0
 
 
+def _curve(directory: Path, as_json: bool) -> bool:
+    """Print the result of a curve study; say whether there is one."""
+    from nameplate.cli.output import print_json
+    from nameplate.evidence import layout
+    from nameplate.measure.curve_result import decode_curve, is_curve
+    from nameplate.report.console import answers
+    from nameplate.report.curve import curve_summary
+
+    path = directory / layout.RESULT
+    data = path.read_bytes() if path.exists() else b""
+    if not is_curve(data):
+        return False
+    result = decode_curve(data)
+    if as_json:
+        print_json(result)
+    else:
+        answers().print(curve_summary(result, directory))
+    return True
+
+
 def _matrix(directory: Path, everything: bool, show_discarded: bool, as_json: bool) -> int:
     from nameplate.cli.output import print_json
     from nameplate.evidence import layout
@@ -47,7 +69,7 @@ def _matrix(directory: Path, everything: bool, show_discarded: bool, as_json: bo
     path = directory / layout.RESULT
     if not path.exists() or (directory / layout.HEADER).exists():
         raise CallerError(
-            f"{directory} is no speed study, and no request of a trial was named.",
+            f"{directory} is no speed or curve study, and no request of a trial was named.",
             hint="Name one: nameplate show RUN/trials/TRIAL 0.",
         )
     result = decode_speed(path.read_bytes())

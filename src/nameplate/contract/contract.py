@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from nameplate.contract.cache import CachePolicy
+from nameplate.contract.curve import CurvePlan
 from nameplate.contract.deadlines import Deadlines
 from nameplate.contract.matrix import Matrix
 from nameplate.contract.rates import RateRules
@@ -23,7 +24,7 @@ class Contract(Struct, frozen=True):
     `header_names` are the names of extra headers that are sent; their values are never kept.
     `speed` is the matrix of a speed study, which has no shapes and SLOs of its own; `soak` are
     the terms of a soak, whose one shape and SLOs are the contract's; `rate` is set where the levels of the study
-    are rates.
+    are rates; `curve` are the levels of a curve.
     """
 
     target: Target
@@ -40,3 +41,4 @@ class Contract(Struct, frozen=True):
     speed: Matrix | None = None
     soak: SoakTerms | None = None
     rate: RateRules | None = None
+    curve: CurvePlan | None = None

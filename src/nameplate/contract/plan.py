@@ -14,7 +14,7 @@ from nameplate.contract.shape import Shape
 from nameplate.contract.soak import Soak
 
 Role = Literal[
-    "baseline", "locator", "confirmation", "single", "warmup", "prefill", "decode", "burst", "mixed", "soak"
+    "baseline", "locator", "confirmation", "single", "warmup", "prefill", "decode", "burst", "mixed", "soak", "level"
 ]
 
 

@@ -29,6 +29,7 @@ _ROLE: dict[Role, str] = {
     "burst": "burst",
     "mixed": "mixed prefill",
     "soak": "soak",
+    "level": "level",
 }
 
 
@@ -119,6 +120,8 @@ class Course:
         if result.speed is not None:
             return _rate_of(result, result.speed)
         slos = result.verdict.slos
+        if result.plan.role == "level" and result.verdict.status == "pass":
+            return _level(result)
         if result.verdict.status == "invalid" or not slos:
             return result.verdict.reasons[0] if result.verdict.reasons else ""
         said = [f"{numbers.promise(one.slo).partition(' <')[0]} {judged(one, one.whole)}" for one in slos[:3]]
@@ -179,6 +182,14 @@ def _rate_of(result: TrialResult, speed: SpeedTrial) -> str:
         return f"{about}{numbers.rate(cell.rate, 'tok/s')}{each}"
     rates = result.measurement.rates.tokens_whole
     return numbers.rate(None if rates is None else rates.per_s, "tok/s")
+
+
+def _level(result: TrialResult) -> str:
+    """Say what a level gave and how long its first token took."""
+    held = result.measurement
+    rate = held.rates.tokens_steady or held.rates.tokens_whole
+    said = numbers.rate(None if rate is None else rate.per_s, "tok/s")
+    return f"{said}, TTFT p50 {numbers.percentile(held.latencies.whole.ttft_from_schedule, 'p50')}"
 
 
 def _load(plan: TrialPlan) -> str:

@@ -238,6 +238,8 @@ class VirtualLoad:
                 if load.stopping:
                     break
                 if world.down:
+                    # What failed with the server has its rows first.
+                    load.parse(2**62, world.now_ns)
                     raise ServerError("The simulated server is down.", hint="Start it again.")
                 load.agenda.begin(world.now_ns())
             self._start_due()

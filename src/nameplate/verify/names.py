@@ -60,6 +60,7 @@ class Name(StrEnum):
     boundary = "boundary"
     plate = "plate"
     matrix = "matrix"
+    curve = "curve"
 
 
 INTEGRITY: dict[Name, str] = {
@@ -126,6 +127,10 @@ SPEED_VERDICT: dict[Name, str] = {
     Name.matrix: "every planned cell has its row, with the status and the numbers that its trials recompute to",
 }
 
+CURVE_VERDICT: dict[Name, str] = {
+    Name.curve: "every level has its status and numbers, and curves, knee and losses follow from them",
+}
+
 MEANING: dict[Name, str] = {
     **INTEGRITY,
     **GATES,
@@ -133,6 +138,7 @@ MEANING: dict[Name, str] = {
     **STUDY_INTEGRITY,
     **STUDY_VERDICT,
     **SPEED_VERDICT,
+    **CURVE_VERDICT,
 }
 
 
@@ -140,4 +146,5 @@ def group_of(name: Name) -> Group:
     """Return the group that a check is shown in."""
     if name in GATES:
         return "gates"
-    return "verdict" if name in {**VERDICT, **STUDY_VERDICT, **SPEED_VERDICT} else "integrity"
+    verdicts = {**VERDICT, **STUDY_VERDICT, **SPEED_VERDICT, **CURVE_VERDICT}
+    return "verdict" if name in verdicts else "integrity"

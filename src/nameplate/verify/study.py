@@ -20,6 +20,7 @@ from nameplate.evidence.journal import JournalEntry
 from nameplate.evidence.manifest import Manifest, digest_file
 from nameplate.evidence.manifest import read as read_manifest
 from nameplate.evidence.reader import TrialReader
+from nameplate.measure.curve_result import CurveResult
 from nameplate.measure.plate import Plate, decode_plate
 from nameplate.measure.result import TrialResult
 from nameplate.measure.speed_result import SpeedResult
@@ -27,11 +28,12 @@ from nameplate.measure.study_record import StudyRecord, decode_study, entry_of
 from nameplate.verdict.boundary import Status
 from nameplate.verify.check import Counts, Report
 from nameplate.verify.compare import differences, told
+from nameplate.verify.curve import check_curve
 from nameplate.verify.files import check_manifest, document, regular_file, require_listed
 from nameplate.verify.header import contract_implausible
 from nameplate.verify.ledger import Ledger, clipped
 from nameplate.verify.matrix import check_matrix
-from nameplate.verify.names import SPEED_VERDICT, STUDY_INTEGRITY, STUDY_VERDICT, Name
+from nameplate.verify.names import CURVE_VERDICT, SPEED_VERDICT, STUDY_INTEGRITY, STUDY_VERDICT, Name
 from nameplate.verify.prompts import hashes_of_journal
 from nameplate.verify.rated import check_rated
 from nameplate.verify.trial import VerifiedTrial, verify_trial
@@ -50,6 +52,7 @@ class _Study(Struct):
     record: StudyRecord | None = None
     plate: Plate | None = None
     matrix: SpeedResult | None = None
+    curve: CurveResult | None = None
     journal: list[JournalEntry] = field(default_factory=list)
     trials: dict[str, VerifiedTrial] = field(default_factory=dict)
 
@@ -63,8 +66,8 @@ def verify_study(directory: Path) -> Report:
     decides = any((directory / name).exists() for name in (layout.STUDY, layout.PLATE)) or _was_sealed(
         directory
     )
-    matrix = _is_matrix(directory)
-    names = [*OF_SINGLE_TRIALS, *SPEED_VERDICT] if matrix else OF_SINGLE_TRIALS
+    kind = _kind(directory)
+    names = [*OF_SINGLE_TRIALS, *(CURVE_VERDICT if kind == "curve" else SPEED_VERDICT if kind else ())]
     ledger = Ledger([*STUDY_INTEGRITY, *STUDY_VERDICT] if decides else names)
     study = _Study(decides=decides)
     manifest = check_manifest(directory, ledger, Name.study_manifest, UNFINISHED)
@@ -83,16 +86,8 @@ def verify_study(directory: Path) -> Report:
         if any(trial.report.exit_code == 3 for trial in counting.values()):
             for name in STUDY_VERDICT:
                 ledger.unverified(name, "follows from trials that are not verified themselves")
-    elif matrix and study.contract is not None and study.contract.speed is not None:
-        # What a kill left unsealed is no trial of the study: a cell is measured again as its next attempt.
-        sealed = {
-            key: result
-            for key, result in study.results.items()
-            if (directory / layout.TRIALS / key / layout.MANIFEST).exists()
-        }
-        study.matrix = check_matrix(directory, study.contract, sealed, ledger)
-        if any(study.trials[key].report.exit_code == 3 for key in sealed):
-            ledger.unverified(Name.matrix, "rests on trials that are not verified themselves")
+    elif kind and study.contract is not None:
+        _check_result(directory, study, study.contract, ledger)
     elif decides:
         ledger.stopped = f"{layout.STUDY} cannot be read"
     return Report(
@@ -105,15 +100,38 @@ def verify_study(directory: Path) -> Report:
     )
 
 
-def _is_matrix(directory: Path) -> bool:
-    """Tell whether the study is a speed matrix: its contract has one, or it has a result of its own."""
-    if (directory / layout.RESULT).exists():
-        return True
+def _check_result(directory: Path, study: _Study, contract: Contract, ledger: Ledger) -> None:
+    """Check the result of a study that has no record beside it: a speed matrix, or a curve."""
+    # What a kill left unsealed is no trial of the study: a cell or level is measured again as its next attempt.
+    sealed = {
+        key: result
+        for key, result in study.results.items()
+        if (directory / layout.TRIALS / key / layout.MANIFEST).exists()
+    }
+    if contract.curve is not None:
+        rows = {key: study.trials[key].rows for key in sealed}
+        study.curve = check_curve(directory, contract, sealed, rows, study.journal, ledger)
+        name = Name.curve
+    elif contract.speed is not None:
+        study.matrix = check_matrix(directory, contract, sealed, ledger)
+        name = Name.matrix
+    else:
+        return
+    if any(study.trials[key].report.exit_code == 3 for key in sealed):
+        ledger.unverified(name, "rests on trials that are not verified themselves")
+
+
+def _kind(directory: Path) -> str | None:
+    """Tell by its contract whether the study is a `curve` or a `speed` matrix; one with a result alone is a matrix."""
     try:
         contract = msgspec.json.decode(document(directory / layout.CONTRACT))
     except (NameplateError, OSError, ValueError, RecursionError, msgspec.MsgspecError):
-        return False
-    return isinstance(contract, dict) and contract.get("speed") is not None
+        contract = None
+    if isinstance(contract, dict):
+        for kind in ("curve", "speed"):
+            if contract.get(kind) is not None:
+                return kind
+    return "speed" if (directory / layout.RESULT).exists() else None
 
 
 def _was_sealed(directory: Path) -> bool:
@@ -140,8 +158,21 @@ def _verdict(study: _Study) -> str | None:
         return f"{len(study.matrix.rows)} cells: " + ", ".join(
             f"{n} {word}" for word, n in counted.most_common()
         )
+    if study.curve is not None:
+        return _said_of_curve(study.curve)
     verdicts = [trial.report.verdict for trial in study.trials.values()]
     return verdicts[0] if not study.decides and len(verdicts) == 1 else None
+
+
+def _said_of_curve(result: CurveResult) -> str:
+    counted = Counter(row.status.value.replace("_", " ") for row in result.rows)
+    knees = [
+        curve.knee.status.replace("_", " ") if curve.knee.level is None else f"at {curve.knee.level:g}"
+        for curve in result.curves
+        if curve.knee.status != "unknown"
+    ]
+    said = f"{len(result.rows)} levels: " + ", ".join(f"{n} {word}" for word, n in counted.most_common())
+    return said + (f"; knee {', '.join(knees)}" if knees else "")
 
 
 # -- reading -----------------------------------------------------------------------------------------------------
@@ -313,6 +344,8 @@ def _check_identity(study: _Study, ledger: Ledger) -> None:
     keys = list(results) if record is None else [e.key for e in record.trials if e.key in results]
     ordered: Sequence[TrialResult] = [results[key] for key in keys]
     admitted = record is not None and any(v.boundary.status is Status.invalid for v in record.shapes)
+    # Levels under different limits are different curves, and its result says so.
+    admitted = admitted or (study.contract is not None and study.contract.curve is not None)
     for result in ordered[1:]:
         for change in compare(ordered[0].identity_before, result.identity_before):
             if change.kind == "changed":
