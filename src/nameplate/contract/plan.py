@@ -14,7 +14,17 @@ from nameplate.contract.shape import Shape
 from nameplate.contract.soak import Soak
 
 Role = Literal[
-    "baseline", "locator", "confirmation", "single", "warmup", "prefill", "decode", "burst", "mixed", "soak", "level"
+    "baseline",
+    "locator",
+    "confirmation",
+    "single",
+    "warmup",
+    "prefill",
+    "decode",
+    "burst",
+    "mixed",
+    "soak",
+    "level",
 ]
 
 
