@@ -29,6 +29,7 @@ from nameplate.cli.request import (
 from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import CallerError, NameplateError
+from nameplate.contract.plan import TrialPlan
 from nameplate.contract.quantity import parse_duration_ns, parse_ratio
 from nameplate.contract.rules import Rules
 from nameplate.contract.target import Target
@@ -48,6 +49,7 @@ from nameplate.studies.conduct import (
 )
 from nameplate.studies.price import asked, usual_budget
 from nameplate.studies.price import expected_trials as shape_trials
+from nameplate.studies.replay import Replay, prepare_replay
 from nameplate.studies.single import open_plan, single_plan
 from nameplate.trial.ground import Ground
 from nameplate.trial.interruption import Interruption
@@ -79,16 +81,37 @@ def run_single(
             plan = open_plan(prepared.contract, shape, arrivals, options["requests"])
         else:
             plan = single_plan(prepared.contract, shape, concurrency, options["requests"], stagger_ns)
-        try:
-            result = run_trial(prepared.setup, plan, prepared.corpora[shape], archive.trial(plan.key))
-        except NameplateError:
-            # The fault that ended the trial is what a person must hear of, not a disk that is too full to seal.
-            with suppress(NameplateError):
-                _close(prepared)
-            raise
-        _close(prepared)
-        conditions.watch.finished(plan, result)
-        return result, archive.trial(plan.key)
+        return _run(prepared, plan, conditions), archive.trial(plan.key)
+
+
+def run_replay(
+    text: str, options: dict[str, Any], rules: Rules, replay: Replay, arguments: tuple[str, ...]
+) -> tuple[TrialResult, Path]:
+    """Run one trial that repeats a recorded trace; return its result and directory."""
+    address = read_address(text, options)
+    contract = read_contract(address, options, [], options["slos"], rules)
+    require_descriptors(min(replay.outstanding_limit, replay.trace.requests), options["workers"])
+    directory = options["out"] or default_directory("trial")
+    with conditions_of(address, options, arguments, contract, expected_trials=1) as (conditions, target):
+        archive = StudyArchive.create(directory)
+        prepared, plan = prepare_replay(conditions, structs.replace(contract, target=target), archive, replay)
+        return _run(prepared, plan, conditions), archive.trial(plan.key)
+
+
+def _run(prepared: Prepared, plan: TrialPlan, conditions: Conditions) -> TrialResult:
+    """Run the one trial of a prepared study, and close that."""
+    try:
+        result = run_trial(
+            prepared.setup, plan, prepared.corpora[plan.shape], prepared.archive.trial(plan.key)
+        )
+    except NameplateError:
+        # The fault that ended the trial is what a person must hear of, not a disk that is too full to seal.
+        with suppress(NameplateError):
+            _close(prepared)
+        raise
+    _close(prepared)
+    conditions.watch.finished(plan, result)
+    return result
 
 
 def _close(prepared: Prepared) -> None:

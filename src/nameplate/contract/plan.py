@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.matrix import PrefillRule
@@ -12,6 +12,7 @@ from nameplate.contract.rates import RateLevel
 from nameplate.contract.rules import StartPolicy
 from nameplate.contract.shape import Shape
 from nameplate.contract.soak import Soak
+from nameplate.contract.trace import TraceRows
 
 Role = Literal[
     "baseline",
@@ -105,6 +106,22 @@ class TrialPlan(Struct, frozen=True):
     def level(self) -> int:
         """Return which level of its study the trial is of: its concurrency, or the level of its rate."""
         return self.concurrency if self.rate_level is None else self.rate_level.level
+
+    @property
+    def as_written(self) -> TrialPlan:
+        """Return the plan as files hold it: a trace's requests stand in a file of their own."""
+        arrivals = self.arrivals
+        if arrivals is None or arrivals.trace is None or arrivals.trace.rows is None:
+            return self
+        return self.with_rows(None)
+
+    def with_rows(self, rows: TraceRows | None) -> TrialPlan:
+        """Return the plan with the requests of its trace, or without them."""
+        arrivals = self.arrivals
+        if arrivals is None or arrivals.trace is None:
+            return self
+        trace = structs.replace(arrivals.trace, rows=rows)
+        return structs.replace(self, arrivals=structs.replace(arrivals, trace=trace))
 
     @property
     def cut(self) -> bool:

@@ -26,6 +26,8 @@ class PromptLength(Struct, frozen=True, kw_only=True):
 
     `method` is `tokenize` or `usage` (the server's own counts), `tokenizer.json`, `dataset` or `assumed`;
     `calibrated_tokens` is the server's count for prompts of this construction, template and prefix included.
+    Of a trace, whose prompts differ in length, `counted` are (words, tokens) of composed prompts, template included,
+    and those in `block_costs` of the text that stands for one of its blocks.
     """
 
     method: Literal["tokenize", "usage", "tokenizer.json", "dataset", "assumed"]
@@ -35,6 +37,8 @@ class PromptLength(Struct, frozen=True, kw_only=True):
     prefix_letters: int = 0
     prefix_tokens: int | None = None
     calibrated_tokens: int | None = None
+    counted: tuple[tuple[int, int], ...] = ()
+    block_costs: tuple[tuple[int, float], ...] = ()
 
 
 class Keeping(Struct, frozen=True):

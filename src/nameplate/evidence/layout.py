@@ -12,6 +12,8 @@ last, and a directory without it is an unfinished trial.
 `prompts.zst`             request bodies as sent (`nameplate.prompts.store`)
 `server.jsonl`            the server's own state over time, one sample a line; a failed scrape is a row too
 `client.jsonl`            the client's own state over time (`client_sample.ClientSample`), of a soak
+`trace.jsonl`             the requests of a recorded trace as they are repeated, named by digest in `trial.json`;
+                          it is a trace of the form `jsonl` itself (`nameplate.prompts.trace_lines`)
 `gpu.jsonl`               the GPUs of the server's host over time, where they could be read
 `result.json`             measurement, verdict with reasons, identity after
 `manifest.json`           SHA-256 and size of every other file, written last
@@ -39,6 +41,7 @@ PROMPTS = "prompts.zst"
 SERVER = "server.jsonl"
 CLIENT = "client.jsonl"
 GPU = "gpu.jsonl"
+TRACE = "trace.jsonl"
 RESULT = "result.json"
 MANIFEST = "manifest.json"
 
@@ -49,7 +52,7 @@ PLATE = "plate.json"
 TRIALS = "trials"
 
 # All that belongs to a trial beside its manifest.
-SEALED = (HEADER, JOURNAL, REQUESTS, READS, EVENTS, PROMPTS, SERVER, CLIENT, GPU, RESULT)
+SEALED = (HEADER, JOURNAL, REQUESTS, READS, EVENTS, PROMPTS, SERVER, CLIENT, GPU, TRACE, RESULT)
 
 
 def parts(directory: Path, name: str) -> list[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from nameplate.contract.contract import Contract
 from nameplate.contract.identity import compare
@@ -16,7 +16,7 @@ from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.schedule.stage import Requests
 from nameplate.verdict.facts import CounterCheck, TrialFacts
 from nameplate.verdict.gate import Gate, gate_of_failure
-from nameplate.verdict.tolerances import cached_range, lateness_budget_ns, prompt_length
+from nameplate.verdict.tolerances import cached_most, cached_range, lateness_budget_ns, prompt_length
 from nameplate.wire.outcome import Outcome
 
 _CUT = (Outcome.cancelled, Outcome.unfinished)
@@ -35,12 +35,16 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
     block = evidence.identity_before.integer("block_size_tokens")
     prefix = evidence.shared_prefix_tokens or contract.cache.shared_prefix_tokens
     low, high = cached_range(prefix, evidence.template_floor_tokens, block)
-    lengths = [] if contract.dataset else _prompt_lengths(measured, plan.shape.input_tokens)
+    requests = Requests(plan)
+    trace = plan.arrivals.trace if plan.arrivals is not None else None
+    asked = _asked_inputs(measured, requests)
+    lengths = [] if contract.dataset else _prompt_lengths(measured, asked)
     after = evidence.identity_after
     # From idle to idle the counter also holds what streams that started again found of their own prompts.
     cold_hold = plan.hold is not None and not plan.hold.warm_streams
     ramp, counted = ramp_cache(evidence) if cold_hold else None, plan.hold is None
-    own, first = _own_prompts(evidence), _first_use(evidence)
+    own, first = _own_prompts(evidence.rows, requests), _first_use(evidence)
+    shared, cached = (0, None) if trace is None else _shared(measured, requests)
     return TrialFacts(
         clock=evidence.clock,
         planned=max(correctness.sent, plan.requests) if plan.hold else plan.requests,
@@ -62,6 +66,7 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         empty_outputs=sum(row.output_events == 0 for row in ok),
         prompt_asked=plan.shape.input_tokens,
         prompt=correctness.prompt_tokens,
+        prompt_asked_range=None if trace is None else range_of(asked.values()),
         prompt_warned=lengths.count("warned"),
         prompt_wrong=lengths.count("wrong"),
         cached=range_of(row.cached_tokens for row in first),
@@ -74,10 +79,16 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         template_floor_tokens=evidence.template_floor_tokens,
         block_size_tokens=block,
         shared_prefix_tokens=prefix,
+        trace_shared_tokens=None if trace is None else shared,
+        trace_cached_tokens=None if trace is None else cached,
         cached_beyond=sum(
             row.cached_tokens is not None and not low <= row.cached_tokens <= high for row in first
+        )
+        if trace is None
+        else _cached_beyond(evidence, requests),
+        duplicate_prompts=duplicate_prompts(
+            own, heads_differ=not contract.dataset and (trace is None or trace.block_tokens is None)
         ),
-        duplicate_prompts=duplicate_prompts(own, heads_differ=not contract.dataset),
         duplicate_outputs=correctness.ok - correctness.unique_outputs,
         outputs_must_differ=plan.outputs_must_differ,
         loops=correctness.loops,
@@ -98,6 +109,7 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         below_share=measurement.concurrency.below_share if plan.arrivals is None else None,
         underfilled_share=measurement.concurrency.underfilled_share if plan.arrivals is None else None,
         outstanding_limit=plan.arrivals.outstanding_limit if plan.arrivals and evidence.overrun else None,
+        workers=evidence.workers,
         not_delivered=measurement.delivered.fault if measurement.delivered is not None else "",
         open_loop=plan.arrivals is not None,
         damage=evidence.damage + unknown_outcomes,
@@ -121,10 +133,30 @@ def _send_lag_share(evidence: TrialEvidence) -> float | None:
     return lost_ns / (evidence.plan.concurrency * (end_ns - begin_ns))
 
 
-def _own_prompts(evidence: TrialEvidence) -> list[RequestRow]:
+def _own_prompts(rows: Sequence[RequestRow], requests: Requests) -> list[RequestRow]:
     """Return the requests whose prompt is theirs: a held stream that starts again repeats its own, as planned."""
-    requests = Requests(evidence.plan)
-    return [row for row in evidence.rows if not requests.repeats(row.index)]
+    return [row for row in rows if not requests.repeats(row.index)]
+
+
+def _shared(measured: Sequence[RequestRow], requests: Requests) -> tuple[int, int | None]:
+    """Return how many tokens a trace's requests share with earlier ones, and how many the server had cached.
+
+    Both are of the requests of which the server told what was cached, or the first of all where it told none.
+    """
+    told = [row for row in measured if row.cached_tokens is not None]
+    shared = sum(requests.shared_tokens(row.index) for row in told or measured)
+    return shared, sum(row.cached_tokens or 0 for row in told) if told else None
+
+
+def _cached_beyond(evidence: TrialEvidence, requests: Requests) -> int:
+    """Count the requests of a trace that had more cached than they share with any other, in whatever order served."""
+    block = evidence.identity_before.integer("block_size_tokens")
+    floor = evidence.template_floor_tokens
+    return sum(
+        row.cached_tokens is not None
+        and row.cached_tokens > cached_most(requests.shareable_tokens(row.index), floor, block)
+        for row in evidence.measured
+    )
 
 
 def _first_use(evidence: TrialEvidence) -> list[RequestRow]:
@@ -175,8 +207,19 @@ def _failures(rows: Iterable[RequestRow]) -> tuple[dict[str, int], tuple[str, ..
     return dict(found), tuple(unknown[:8])
 
 
-def _prompt_lengths(measured: Sequence[RequestRow], asked: int) -> list[str]:
-    return [prompt_length(asked, row.prompt_tokens) for row in measured if row.prompt_tokens is not None]
+def _asked_inputs(measured: Sequence[RequestRow], requests: Requests) -> dict[int, int]:
+    """Return how long the prompt of each measured request of the plan should be, by index."""
+    return {
+        row.index: requests.shape(row.index).input_tokens for row in measured if requests.measured(row.index)
+    }
+
+
+def _prompt_lengths(measured: Sequence[RequestRow], asked: Mapping[int, int]) -> list[str]:
+    return [
+        prompt_length(asked[row.index], row.prompt_tokens)
+        for row in measured
+        if row.prompt_tokens is not None and row.index in asked
+    ]
 
 
 def wrong_length(row: RequestRow, contract: Contract) -> bool:

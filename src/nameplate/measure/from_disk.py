@@ -23,6 +23,7 @@ from nameplate.evidence.timeline import Timeline
 from nameplate.hosts.sample import GpuSample, read_samples
 from nameplate.measure.held import held_of
 from nameplate.measure.rebuild import PromptFacts, rebuild
+from nameplate.measure.trace_on_disk import read_header
 from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.prompts.body import prompt_hashes, user_text_of
 from nameplate.prompts.store import PromptStore
@@ -41,7 +42,7 @@ def load_evidence(directory: Path) -> TrialEvidence:
     A request that was sent and has no row (the client was killed) gets the row that its raw reads give: unfinished.
     """
     reader = TrialReader(directory)
-    header = reader.header()
+    header = read_header(reader)
     requests = Requests(header.plan)
     rows = {row.index: row for row in reader.rows()}
     journal = reader.journal()
@@ -111,6 +112,7 @@ def evidence_of(
         held=held_of(journal),
         gpu_samples=gpu_samples,
         damage=tuple(dict.fromkeys(damage)),
+        workers=header.workers,
         interrupted=any(entry.what == INTERRUPTED for entry in journal),
         overrun=any(entry.what == LOAD_ENDED and entry.detail.get("overrun") is True for entry in journal),
         started_ns=_moment(journal, STARTED, header.started.monotonic_ns),

@@ -19,7 +19,8 @@ class Latencies(Struct, frozen=True, kw_only=True):
     """Hold the distributions of one sample of requests; nanoseconds, but `per_user` in tokens a second.
 
     A request that did not come to a value counts as censored. `chunk_gaps` pools the gaps of all requests, the
-    others have one value a request. `per_user` is 1 / ITL of each request.
+    others have one value a request. Those from schedule count from when a request was due, the headline of an open
+    loop; all others from when it was sent. `per_user` is 1 / ITL of each request.
     """
 
     requests: int
@@ -29,6 +30,7 @@ class Latencies(Struct, frozen=True, kw_only=True):
     itl: Distribution
     tpot: Distribution
     e2e: Distribution
+    e2e_from_schedule: Distribution | None = None
     longest_gap: Distribution
     chunk_gaps: Distribution
     per_user: Distribution
@@ -70,11 +72,12 @@ def _latencies(rows: Sequence[RequestRow], gaps: dict[int, array[int]]) -> Laten
     return Latencies(
         requests=len(rows),
         ttft=_reached(rows, lambda row: row.ttft_ns),
-        ttft_from_schedule=_reached(rows, _ttft_from_schedule),
+        ttft_from_schedule=_reached(rows, ttft_from_schedule),
         first_answer=_reached_where_any(rows, _first_answer),
         itl=summarise(itls, censored=cut),
         tpot=_of_ok(ok, cut, lambda row: row.tpot_ns),
         e2e=_of_ok(ok, cut, lambda row: row.e2e_ns),
+        e2e_from_schedule=_of_ok(ok, cut, e2e_from_schedule),
         longest_gap=_of_ok(ok, cut, lambda row: row.longest_gap_ns),
         chunk_gaps=summarise(pooled),
         per_user=summarise(rates, "1/s"),
@@ -98,8 +101,14 @@ def _of_ok(ok: Sequence[RequestRow], cut: int, value: Value) -> Distribution:
     return summarise((v for row in ok if (v := value(row)) is not None), censored=cut)
 
 
-def _ttft_from_schedule(row: RequestRow) -> int | None:
+def ttft_from_schedule(row: RequestRow) -> int | None:
+    """Return first output - scheduled."""
     return None if row.first_output_ns is None else row.first_output_ns - row.scheduled_ns
+
+
+def e2e_from_schedule(row: RequestRow) -> int | None:
+    """Return last output - scheduled."""
+    return None if row.last_output_ns is None else row.last_output_ns - row.scheduled_ns
 
 
 def _first_answer(row: RequestRow) -> int | None:

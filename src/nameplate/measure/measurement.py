@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from nameplate.evidence.timeline import Timeline
+from nameplate.measure.breakdown import Breakdown, measure_breakdown
 from nameplate.measure.concurrency import Concurrency, rebuild
 from nameplate.measure.correctness import Correctness, count
 from nameplate.measure.delivered import Delivered, measure_delivered
@@ -15,14 +16,15 @@ from nameplate.measure.lateness import Lateness, measure_lateness
 from nameplate.measure.queueing import Queueing, measure_queueing
 from nameplate.measure.rates import Rates, SingleUser, measure_rates, single_user
 from nameplate.measure.server_side import ServerSide, measure_server
+from nameplate.measure.stalls import Stalls, measure_stalls
 from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.measure.waits import Waits, measure_waits
 from nameplate.measure.windows import Window, steady, whole_run
 
 
 class Measurement(Struct, frozen=True, kw_only=True):
-    """Hold a trial's numbers; `single_user` only at concurrency one, `delivered` and
-    `queueing` only of an open loop, `waits` not where the load was cut as planned. Null is absent, never zero."""
+    """Hold a trial's numbers; `single_user` only at concurrency one, `delivered`, `queueing`, `stalls` and
+    `breakdown` only of an open loop, `waits` not where the load was cut as planned. Null is absent, never zero."""
 
     correctness: Correctness
     latencies: PhaseLatencies
@@ -33,6 +35,8 @@ class Measurement(Struct, frozen=True, kw_only=True):
     whole_run: Window | None
     steady_window: Window | None
     single_user: SingleUser | None
+    stalls: Stalls | None = None
+    breakdown: Breakdown | None = None
     delivered: Delivered | None = None
     queueing: Queueing | None = None
     waits: Waits | None = None
@@ -61,4 +65,8 @@ def measure(evidence: TrialEvidence) -> Measurement:
         ),
         queueing=measure_queueing(evidence),
         waits=measure_waits(evidence),
+        stalls=None
+        if evidence.plan.arrivals is None
+        else measure_stalls(evidence.rows, timelines, evidence.ended_ns),
+        breakdown=measure_breakdown(evidence),
     )

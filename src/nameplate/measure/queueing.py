@@ -39,10 +39,15 @@ class Queueing(Struct, frozen=True, kw_only=True):
 
 
 def measure_queueing(evidence: TrialEvidence) -> Queueing | None:
-    """Judge the queue of an open loop; None for a closed loop, or where nothing was sent for any time."""
+    """Judge the queue of an open loop; None for a closed loop, or where nothing was sent for any time.
+
+    None too for a rate that varies: a queue that rises with it is no sign that the server does not keep up, and there
+    is no steady state whose thirds could agree.
+    """
     measured = evidence.measured
     sent = [row.sent_ns for row in measured if row.sent_ns is not None]
-    if evidence.plan.arrivals is None or len(sent) < 2 or max(sent) - min(sent) < SLICES:
+    arrivals = evidence.plan.arrivals
+    if arrivals is None or not arrivals.steady or len(sent) < 2 or max(sent) - min(sent) < SLICES:
         return None
     begin, end = min(sent), max(sent)
     slice_ns = (end - begin) // SLICES

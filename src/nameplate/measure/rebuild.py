@@ -193,5 +193,5 @@ def rebuilt_from(
     times, tokens = exchange.tally.output_times_ns, exchange.tally.output_event_tokens
     assert times is not None and tokens is not None
     timeline = Timeline.of(index, times, tokens)
-    rebuilt = exchange.row(requests.phase(index), str(shape), prompt, row)
+    rebuilt = exchange.row(requests.phase(index), requests.class_name(index), prompt, row)
     return Rebuilt(rebuilt, timeline, exchange.tally, exchange.whole)

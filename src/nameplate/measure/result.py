@@ -73,7 +73,7 @@ def evaluate(evidence: TrialEvidence) -> TrialResult:
     ]
     speed = measure_speed(evidence, measurement, gates)
     return TrialResult(
-        plan=evidence.plan,
+        plan=evidence.plan.as_written,
         measurement=measurement,
         facts=facts,
         gates=gates,

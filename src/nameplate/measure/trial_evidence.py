@@ -51,6 +51,7 @@ class TrialEvidence(Struct, frozen=True, kw_only=True):
     held: Held | None = None
     gpu_samples: Sequence[GpuSample] = ()
     damage: tuple[str, ...] = ()
+    workers: int = 1
     interrupted: bool = False
     overrun: bool = False
     started_ns: int

@@ -9,7 +9,14 @@ from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.verdict.facts import TrialFacts
 from nameplate.verdict.gate import Gate, GateResult
 from nameplate.verdict.trial import SloResult
-from nameplate.verdict.warnings import Code, Warned, above_running_limit, latency_drifts, queue_rises
+from nameplate.verdict.warnings import (
+    Code,
+    Warned,
+    above_running_limit,
+    latency_drifts,
+    queue_rises,
+    stalled,
+)
 
 
 def trial_warnings(
@@ -83,6 +90,14 @@ def trial_warnings(
     thirds = queueing.thirds if queueing is not None else None
     if thirds is not None and thirds.significant and thirds.material:
         found.append(latency_drifts(thirds.sizes))
+    stalls = measurement.stalls
+    if stalls is not None and stalls.listed:
+        longest = max(stalls.listed, key=lambda stall: stall.length_ns)
+        found.append(
+            stalled(
+                stalls.count, longest.length_ns, longest.after_ns, longest.waited, longest.sent, longest.ended
+            )
+        )
     limit = evidence.identity_before.integer("running_limit_effective")
     # An open loop has no concurrency of its own: its plan's is the limit at which it ends.
     closed = evidence.plan.arrivals is None

@@ -39,6 +39,9 @@ HEAD_WORDS: Final = 12
 LEAD_WORDS: Final = 4
 """So many leading words come from the whole noun list even where the text is too short to use it up: 36 bits."""
 
+ORDERED_WORDS: Final = 14
+"""So many words have more orders than would agree by chance: 14! is 36 bits."""
+
 MAXIMUM_LETTERS: Final = 26
 """Single letters that may be appended to adjust a length by less than a word."""
 
@@ -200,14 +203,14 @@ def _nouns(deck: _Deck, count: int, lead: int) -> list[str]:
     return [deck.draw(NOUNS) for _ in range(lead)] + rest
 
 
-def _arrange(deck: _Deck, words: int, letters: int, closing: _Closing) -> str:
+def _arrange(deck: _Deck, words: int, letters: int, closing: _Closing, lead: int | None = None) -> str:
     if not MINIMUM_WORDS <= words <= MAXIMUM_WORDS:
         raise ValueError(f"a prompt has {MINIMUM_WORDS} to {MAXIMUM_WORDS} words, not {words}")
     if not 0 <= letters <= MAXIMUM_LETTERS:
         raise ValueError(f"a prompt has 0 to {MAXIMUM_LETTERS} extra letters, not {letters}")
     plan = _plan(words, closing)
     counts = dict(plan.counts)
-    nouns = _nouns(deck, counts.pop("n"), plan.lead)
+    nouns = _nouns(deck, counts.pop("n"), plan.lead if lead is None else lead)
     head = nouns[: plan.head]
     tail_letters = list(_LETTERS[:letters])
     if not plan.pads:
@@ -252,6 +255,15 @@ def shared_prefix(nonce: str, words: int, letters: int = 0) -> str:
     """
     key = PromptKey(nonce=nonce, trial="", attempt=0, index=0, phase="shared prefix")
     return _arrange(_Deck(key.digest()), words, letters, _REFERENCE) + "\n\n"
+
+
+def reference(key: PromptKey, words: int) -> str:
+    """Write a text to refer to, that asks for nothing: what stands for a block that several prompts begin with.
+
+    From 14 words on only their order differs, 36 bits of it, so that all such texts of a length cost the same.
+    """
+    lead = 0 if words >= ORDERED_WORDS else None
+    return _arrange(_Deck(key.digest()), words, 0, _REFERENCE, lead)
 
 
 def leading_choices(words: int) -> int:

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
-
 from nameplate.contract.errors import CallerError
+from nameplate.contract.trace import TraceRow, TraceRows
 from nameplate.prompts.trace_lines import RawRequest, TraceLines
 from nameplate.prompts.trace_options import TraceCounts, TraceError, TraceOptions
-from nameplate.schedule.arrival import Trace
 
 MAXIMUM_REQUESTS: Final = 20_000_000
 """Twice what all BurstGPT files hold; 26 bytes each are 520 MB."""
@@ -21,16 +19,6 @@ MAXIMUM_BLOCKS: Final = 1 << 23
 """Twenty times what the published Mooncake traces hold: 64 MiB, and at most ten times that while shares are counted."""
 
 MAXIMUM_CLASSES: Final = 1000
-
-
-class TraceRow(Struct, frozen=True):
-    """Hold one request: due after the start, in ns, with its lengths, class, and the ids of its first blocks."""
-
-    due_ns: int
-    input_tokens: int
-    output_tokens: int
-    class_name: str = ""
-    blocks: tuple[int, ...] = ()
 
 
 class RecordedTrace:
@@ -189,53 +177,10 @@ class RecordedTrace:
         """Return when the last request is due."""
         return max(self._times, default=0)
 
-    def arrivals(self) -> Trace:
-        """Return the due times as the process that an open loop takes."""
-        times = self._times
-        return Trace.of(times if self._order is None else array("q", (times[place] for place in self._order)))
-
-    def pieces(self, row: TraceRow) -> tuple[list[tuple[int, int]], int]:
-        """Return what a row's prompt is made of: (block id, tokens) in order, and how many tokens of its own follow.
-
-        The text of a block is a function of its id alone, cut to those tokens where the prompt ends within it.
-        """
-        size, left = self.block_tokens or 0, row.input_tokens
-        pieces = []
-        for block in row.blocks:
-            pieces.append((block, min(size, left)))
-            left -= pieces[-1][1]
-        return pieces, left
-
-    def shared_tokens(self) -> array[int]:
-        """Count, for every request in the order in which they are due, its first tokens that an earlier one had.
-
-        That is what a prefix cache that never forgets could have: whole blocks, the same from the first on. A last
-        block that is not full counts as far as the request itself goes.
-        """
-        size = self.block_tokens or 0
-        # A prefix is known by a digest of all its ids; of 8 million, two agree by chance with 1 in 500,000.
-        seen: set[int] = set()
-        shared = array("I")
-        for number in range(len(self)):
-            place = number if self._order is None else self._order[number]
-            prefix = hits = 0
-            for position in range(self._begins[place], self._begins[place + 1]):
-                prefix = _chained(prefix, self._blocks[position])
-                # Behind a prefix that is new no longer one can be known.
-                if prefix in seen:
-                    hits += 1
-                else:
-                    seen.add(prefix)
-            shared.append(min(hits * size, self._inputs[place]))
-        return shared
-
-
-def _chained(prefix: int, block: int) -> int:
-    """Return the digest of a prefix that is one block longer, by the mixing function of SplitMix64."""
-    z = (prefix * 0x9E3779B97F4A7C15 + block + 1) & 0xFFFFFFFFFFFFFFFF
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
-    return z ^ (z >> 31)
+    def rows(self, limit: int | None = None) -> TraceRows:
+        """Return the requests packed, as a plan holds them; the first `limit` of them."""
+        count = len(self) if limit is None else min(limit, len(self))
+        return TraceRows.of((self.row(number) for number in range(count)), self.block_tokens)
 
 
 def _empty(path: Path, counts: TraceCounts) -> CallerError:

@@ -53,7 +53,7 @@ MAXIMUM_NAME: Final = 200
 
 _NEEDED: Final = ("Timestamp", "Request tokens", "Response tokens")
 
-_UNIT_HINT: Final = "Say what the file's times are in: s, ms, us or ns. It is not guessed."
+_UNIT_HINT: Final = "Say what the file's times are in, --trace-time-unit s, ms, us or ns: it is not guessed."
 
 
 class RawRequest(NamedTuple):
@@ -216,7 +216,7 @@ class TraceLines:
         if self.block_tokens is None:
             raise CallerError(
                 f"The trace {self._path} names blocks of its prompts, and not how many tokens one has.",
-                hint="State the size of a block, as it was when the trace was recorded.",
+                hint="State the size of a block, as it was when the trace was recorded: --trace-block-tokens.",
             )
         most = -(-tokens // self.block_tokens)
         if len(ids) > most:

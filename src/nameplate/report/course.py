@@ -193,4 +193,4 @@ def _level(result: TrialResult) -> str:
 
 
 def _load(plan: TrialPlan) -> str:
-    return f"at C={plan.concurrency}" if plan.arrivals is None else f"at {plan.arrivals.rate:g} req/s"
+    return f"at C={plan.concurrency}" if plan.arrivals is None else safe(plan.arrivals.speed, 80)

@@ -10,16 +10,16 @@ from rich.text import Text
 
 from nameplate.contract.plan import TrialPlan
 from nameplate.measure.concurrency import Concurrency
-from nameplate.measure.delivered import Delivered
 from nameplate.measure.latency import PhaseLatencies
 from nameplate.measure.lateness import Lag
-from nameplate.measure.queueing import Queueing
 from nameplate.measure.rates import Rate
 from nameplate.measure.result import TrialResult
 from nameplate.measure.server_side import Gauge
 from nameplate.report import numbers
 from nameplate.report.boundary import judged
+from nameplate.report.latencies import latency_cells, latency_notes
 from nameplate.report.layout import Cell, Command, bulleted, facts, heading, indented, stacked
+from nameplate.report.open_loop import breakdown, open_latencies, open_lines
 from nameplate.report.safe import safe, safe_text
 from nameplate.report.style import status, style_of, warnings
 from nameplate.report.table import Column, FittingTable
@@ -31,7 +31,6 @@ from nameplate.verdict.gate import MEANING
 _REASON_LIMIT = 1500
 
 _LATENCIES = (
-    ("TTFT from schedule", "ttft_from_schedule"),
     ("TTFT", "ttft"),
     ("first answer", "first_answer"),
     ("ITL", "itl"),
@@ -43,10 +42,12 @@ _LATENCIES = (
 
 def trial_summary(result: TrialResult, directory: Path | str) -> RenderableType:
     """Return the whole measurement of one trial; `directory` is where its evidence is."""
+    latencies = result.measurement.latencies
     return stacked(
         (
             _answer(result),
-            _latencies(result.measurement.latencies, result.plan.arrivals is not None),
+            _latencies(latencies) if result.plan.arrivals is None else open_latencies(latencies),
+            breakdown(result.measurement.breakdown),
             waits_table(result.measurement.waits),
             _rates(result),
             _work(result),
@@ -60,7 +61,7 @@ def trial_summary(result: TrialResult, directory: Path | str) -> RenderableType:
 def _answer(result: TrialResult) -> RenderableType:
     plan, verdict = result.plan, result.verdict
     first = Text(verdict.status, style=style_of(verdict.status))
-    what = f"{plan.requests:,} requests of {plan.shape} {_load(plan)}"
+    what = f"{plan.requests:,} requests {_load(plan)}"
     if verdict.slos:
         said = ", ".join(
             f"{numbers.promise(one.slo)}: {judged(one, one.whole)} (n {one.whole.n:,})"
@@ -90,7 +91,11 @@ def _answer(result: TrialResult) -> RenderableType:
 
 
 def _load(plan: TrialPlan) -> str:
-    return f"at concurrency {plan.concurrency:,}" if plan.arrivals is None else f"as {plan.arrivals}"
+    if plan.arrivals is None:
+        return f"of {plan.shape} at concurrency {plan.concurrency:,}"
+    # A trace has a file's name, and lengths of its own.
+    load = safe(str(plan.arrivals), 200)
+    return f"as {load}" if plan.arrivals.trace is not None else f"of {plan.shape} as {load}"
 
 
 def _start(plan: TrialPlan) -> str:
@@ -99,35 +104,7 @@ def _start(plan: TrialPlan) -> str:
     return f"an open loop, seed {plan.arrivals.seed}: latencies are judged from schedule"
 
 
-def _delivered(delivered: Delivered) -> str:
-    """Say how the arrivals of an open loop were delivered."""
-    said = f"{delivered.sent:,} of {delivered.planned:,} sent, {numbers.count(delivered.rate)} requests/s"
-    if delivered.overrun:
-        said += "; ended by the limit of outstanding requests"
-    tests = delivered.tests.tests if delivered.tests is not None else ()
-    held = [
-        f"{test.test} {'unknown' if test.held is None else 'held' if test.held else 'NOT HELD'}"
-        for test in tests
-    ]
-    return said + (f"; {', '.join(held)}" if held else "")
-
-
-def _queueing(queueing: Queueing) -> str:
-    """Say whether the queue was bounded and the latency steady, after what was left out as a warm-up."""
-    said = []
-    for name, growth in (("outstanding", queueing.outstanding), ("waiting in the server", queueing.waiting)):
-        if growth is not None:
-            most = numbers.count(growth.most_change)
-            said.append(f"{name} {growth.conclusion} (a rise of {most} at most, p {growth.p_value:.2g})")
-    if queueing.thirds is not None:
-        drifts = queueing.thirds.significant and queueing.thirds.material
-        parts = " / ".join(numbers.duration(value) for value in queueing.thirds.sizes)
-        said.append(f"median TTFT by thirds {parts}: {'drifting' if drifts else 'steady'}")
-    left = f"the first {numbers.duration(queueing.warm_up_s * 1e9)} left out" if queueing.warm_up_s else ""
-    return "; ".join([*said, *([left] if left else [])]) or "too little to tell"
-
-
-def _latencies(latencies: PhaseLatencies, open_loop: bool) -> RenderableType:
+def _latencies(latencies: PhaseLatencies) -> RenderableType:
     whole, opening, steady = latencies.whole, latencies.opening, latencies.steady
     columns = [
         Column("\nlatency", side="left"),
@@ -148,36 +125,19 @@ def _latencies(latencies: PhaseLatencies, open_loop: bool) -> RenderableType:
         first: Distribution = getattr(opening, name)
         later: Distribution = getattr(steady, name)
         # A model that does not reason answers with its first token: the row would only repeat the TTFT.
-        if name in ("first_answer", "ttft_from_schedule") and held == whole.ttft:
+        if name == "first_answer" and held == whole.ttft:
             continue
-        # In a closed loop a request is due when its slot comes free: that is the client's own lateness, told apart.
-        if name == "ttft_from_schedule" and not open_loop:
-            continue
-        largest = numbers.duration(held.max) if not held.censored else numbers.NEVER
-        rows.append(
-            (
-                label,
-                f"{held.n:,}",
-                *(numbers.percentile(held, one) for one in ("p50", "p90", "p95", "p99")),
-                *(numbers.percentile(one, p) for one in (first, later) for p in ("p50", "p95")),
-                largest,
-            )
-        )
-    marked = any(str(cell).endswith(numbers.UNSUPPORTED) for row in rows for cell in row)
-    notes = [
-        (
-            f"opening: the first request of each slot (n {opening.requests:,}); "
-            f"steady: the rest (n {steady.requests:,})"
-        )
-    ]
-    if marked:
-        notes.append(numbers.UNSUPPORTED_NOTE)
-    if whole.ttft.censored or whole.e2e.censored:
-        notes.append("never: the percentile reaches requests that did not come to a value")
+        *quantiles, largest = latency_cells(held)
+        phases = [numbers.percentile(one, p) for one in (first, later) for p in ("p50", "p95")]
+        rows.append((label, f"{held.n:,}", *quantiles, *phases, largest))
+    note = (
+        f"opening: the first request of each slot (n {opening.requests:,}); "
+        f"steady: the rest (n {steady.requests:,})"
+    )
     return Group(
         heading("Latency, by the phase in which requests were sent"),
         indented(FittingTable(columns, rows)),
-        *(indented(Text(note, style="dim")) for note in notes),
+        *latency_notes(rows, [note], whole),
     )
 
 
@@ -239,7 +199,7 @@ def _work(result: TrialResult) -> RenderableType:
         ("Answers", _answers(result)),
         (
             "Tokens",
-            f"prompt {_range(found.prompt_tokens)} of {result.plan.shape.input_tokens:,} asked, cached "
+            f"prompt {_range(found.prompt_tokens)} of {_asked(result)} asked, cached "
             f"{_range(found.cached_tokens)}{floor}; output {found.output_tokens:,}"
             + (" (estimated)" if found.tokens_estimated else "")
             + (f", and {found.partial_tokens:,} of requests that failed" if found.partial_tokens else ""),
@@ -262,11 +222,13 @@ def _work(result: TrialResult) -> RenderableType:
         lines.append(
             ("", f"{numbers.share(late.user_stamped_share)} of {late.reads:,} reads have no kernel stamp")
         )
-    if measured.delivered is not None:
-        lines.insert(1, ("Arrivals", _delivered(measured.delivered)))
-    if measured.queueing is not None:
-        lines.insert(2, ("Queue", _queueing(measured.queueing)))
+    lines[1:1] = open_lines(result.plan, measured)
     return Group(heading("What was done"), facts(lines))
+
+
+def _asked(result: TrialResult) -> str:
+    asked = result.facts.prompt_asked_range
+    return f"{result.plan.shape.input_tokens:,}" if asked is None else _range(asked)
 
 
 def _in_flight(plan: TrialPlan, ours: Concurrency) -> str:

@@ -7,15 +7,24 @@ from typing import Literal
 from msgspec import Struct
 
 from nameplate.contract.arrivals import ArrivalPlan
+from nameplate.contract.errors import CallerError, EvidenceError
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.shape import Shape
-from nameplate.schedule.arrival import Constant, Gamma, Poisson, Process
+from nameplate.contract.trace import TracePlan, TraceRow, TraceRows
+from nameplate.schedule.arrival import Constant, Gamma, Poisson, Process, Ramp, Step, Steps, Trace
 from nameplate.schedule.closed_loop import ClosedLoop
+from nameplate.schedule.gaps import Even, Exponential, GammaGaps, Gaps
 from nameplate.schedule.open_loop import OpenLoop
 from nameplate.schedule.streams import Streams
 
 StageName = Literal["warmup", "ramp", "measured"]
 Phase = Literal["warmup", "ramp", "opening", "steady", "arrival"]
+
+# Of a plan that ends by itself: two kilobytes a prompt are then some gigabytes of bodies.
+MOST_REQUESTS = 1_000_000
+
+# The class of a trace's requests that have none.
+UNNAMED_CLASS = "trace"
 
 # A ramp ends when each slot has started a second request; the fastest slot may meanwhile have started many.
 RAMP_REQUESTS_PER_SLOT = 16
@@ -80,10 +89,58 @@ def stages_of(plan: TrialPlan) -> tuple[Stage, ...]:
 
 
 def process_of(arrivals: ArrivalPlan) -> Process:
-    """Return the process that an open loop's arrivals follow."""
+    """Return the process that an open loop's arrivals follow; EvidenceError for a trace without its rows."""
+    if arrivals.trace is not None:
+        return Trace(_rows_of(arrivals.trace).times)
+    if arrivals.ramp is not None:
+        ramp = arrivals.ramp
+        return Ramp(ramp.from_rate, ramp.to_rate, ramp.over_ns, _gaps_of(arrivals))
+    if arrivals.steps:
+        steps = tuple(Step(part.to_rate, part.over_ns) for part in arrivals.steps)
+        return Steps(steps, _gaps_of(arrivals))
     if arrivals.kind == "constant":
         return Constant(arrivals.rate)
     return Poisson(arrivals.rate) if arrivals.kind == "poisson" else Gamma(arrivals.rate, arrivals.burstiness)
+
+
+def _gaps_of(arrivals: ArrivalPlan) -> Gaps:
+    if arrivals.kind == "constant":
+        return Even()
+    return Exponential() if arrivals.kind == "poisson" else GammaGaps(arrivals.burstiness)
+
+
+def _rows_of(trace: TracePlan) -> TraceRows:
+    if trace.rows is None:
+        raise EvidenceError(
+            f"The requests of the trace {trace.name} are not there.",
+            why="The plan names them by digest only.",
+            hint="They are in the trial's trace.jsonl.",
+        )
+    return trace.rows
+
+
+def arrivals_planned(arrivals: ArrivalPlan) -> int:
+    """Count the requests of a plan that ends by itself: a ramp with its duration, steps and a trace with their last.
+
+    CallerError where there is none, or so many that their prompts could not all be written before.
+    """
+    if arrivals.trace is not None:
+        return arrivals.trace.requests
+    expected = sum(part.expected for part in arrivals.parts)
+    if expected > MOST_REQUESTS:
+        raise CallerError(
+            f"Some {expected:,.0f} requests would arrive, and a trial has at most {MOST_REQUESTS:,}.",
+            why="All their prompts are written before the first of them is sent.",
+            hint="Lower the rates, or shorten the time.",
+        )
+    duration_ns = sum(part.over_ns for part in arrivals.parts)
+    count = OpenLoop(process=process_of(arrivals), seed=arrivals.seed, duration_ns=duration_ns).prompts
+    if not count:
+        raise CallerError(
+            f"By chance nothing arrives: some {expected:.2g} requests are expected {arrivals.speed}.",
+            hint="Raise the rates, lengthen the time, or take another --seed.",
+        )
+    return count
 
 
 def prompts_needed(plan: TrialPlan) -> int:
@@ -98,6 +155,8 @@ class Requests:
         self._plan = plan
         # A stage without end comes last in the listing of indices.
         self._stages = stages_of(plan)
+        trace = plan.arrivals.trace if plan.arrivals is not None else None
+        self._rows = None if trace is None else _rows_of(trace)
 
     def stage(self, index: int) -> Stage:
         """Return the stage of a request; KeyError for an index that the plan does not have."""
@@ -123,9 +182,37 @@ class Requests:
     def repeats(self, index: int) -> bool:
         """Say whether a request sends, as planned, a prompt that is another one's; False for one not of the plan."""
         try:
-            return self.prompt(index) != index or self.warms(index) is not None
+            if self.prompt(index) != index or self.warms(index) is not None:
+                return True
+            number = self.number(index)
         except KeyError:
             return False
+        return self._rows is not None and number is not None and number in self._rows.repeated
+
+    def number(self, index: int) -> int | None:
+        """Return which of a trace's rows a request repeats, from 0; None where it is none of a trace."""
+        stage = self.stage(index)
+        return index - stage.first_index if self._rows is not None and stage.name == "measured" else None
+
+    def row(self, index: int) -> TraceRow | None:
+        """Return the row of a trace that a request repeats; None where it is none of a trace."""
+        number = self.number(index)
+        return None if self._rows is None or number is None else self._rows.row(number)
+
+    def shared_tokens(self, index: int) -> int:
+        """Return how many of its first tokens a request shares, as its trace has it, with an earlier one."""
+        number = self.number(index)
+        return 0 if self._rows is None or number is None else self._rows.shared_tokens[number]
+
+    def shareable_tokens(self, index: int) -> int:
+        """Return how many of its first tokens a request shares, as its trace has it, with any other."""
+        number = self.number(index)
+        return 0 if self._rows is None or number is None else self._rows.shareable_tokens[number]
+
+    def class_name(self, index: int) -> str:
+        """Return the workload class of a request: its trace's own, else its shape."""
+        row = self.row(index)
+        return str(self.shape(index)) if row is None else row.class_name or UNNAMED_CLASS
 
     def shape(self, index: int) -> Shape:
         """Return the lengths that a request asks for."""
@@ -134,7 +221,8 @@ class Requests:
             return hold.arrival.shape
         if self.warms(index) is not None:
             return Shape(self._plan.shape.input_tokens, 1)
-        return self._plan.shape
+        row = self.row(index)
+        return self._plan.shape if row is None else Shape(row.input_tokens, row.output_tokens)
 
     def measured(self, index: int) -> bool:
         """Say whether the request belongs to the measured sample; False for one that the plan does not have."""

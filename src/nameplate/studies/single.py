@@ -9,6 +9,7 @@ from nameplate.contract.contract import Contract
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.shape import Shape
 from nameplate.measure.result import TrialResult
+from nameplate.schedule.stage import arrivals_planned
 
 
 def single_plan(
@@ -32,10 +33,19 @@ def single_plan(
 def open_plan(
     contract: Contract, shape: Shape, arrivals: ArrivalPlan, requests: int | None = None
 ) -> TrialPlan:
-    """Plan one trial of an open loop; `requests` of None is what the SLOs' percentiles ask for, 64 at least."""
-    n = requests if requests is not None else contract.rules.measured_requests(1, contract.slos)
+    """Plan one trial of an open loop; `requests` of None is what the SLOs' percentiles ask for, 64 at least.
+
+    A ramp, steps or a trace end by themselves, and `requests` only bounds them.
+    """
+    if arrivals.steady:
+        n = requests if requests is not None else contract.rules.measured_requests(1, contract.slos)
+        load = f"r{arrivals.rate:g}"
+    else:
+        n = arrivals_planned(arrivals)
+        n = n if requests is None else min(n, requests)
+        load = "trace" if arrivals.trace is not None else "ramp" if arrivals.ramp is not None else "steps"
     return TrialPlan(
-        name=f"{shape.input_tokens}-{shape.output_tokens}.r{arrivals.rate:g}",
+        name=f"{shape.input_tokens}-{shape.output_tokens}.{load}",
         role="single",
         shape=shape,
         concurrency=arrivals.outstanding_limit,

@@ -11,6 +11,8 @@ from msgspec import Struct
 from nameplate.client.order import Ask
 from nameplate.contract.contract import Contract
 from nameplate.contract.plan import TrialPlan
+from nameplate.contract.shape import Shape
+from nameplate.contract.trace import TraceRow, TraceRows
 from nameplate.engines.ask import TIMEOUT_S, Asked, ask
 from nameplate.engines.transport import Transport
 from nameplate.evidence.header import PromptLength
@@ -19,6 +21,8 @@ from nameplate.prompts.calibration import Calibrated
 from nameplate.prompts.dataset import Dataset
 from nameplate.prompts.exact import LocalTokenizer
 from nameplate.prompts.keys import prompt_key
+from nameplate.prompts.lengths import Lengths
+from nameplate.prompts.replay import ReplayText
 from nameplate.prompts.store import PromptWriter
 from nameplate.prompts.text import PromptKey, compose, shared_prefix
 from nameplate.schedule.stage import Requests, stages_of
@@ -136,7 +140,26 @@ class Bodies:
         tokens = 1 if requests.warms(index) is not None else prompt.output_tokens
         body = build_body(self._options, prompt.content, tokens, seed=key.seed())
         hashes = prompt_hashes(prompt.user_text, len(own.prefix))
-        return body, Ask(str(requests.shape(index)), tokens, hashes.sha256, hashes.head_sha256)
+        return body, Ask(requests.class_name(index), tokens, hashes.sha256, hashes.head_sha256)
+
+
+class Replayed:
+    """Write the prompts of a trace's rows, from the request `first_index` on; those before have the plan's shape."""
+
+    def __init__(
+        self, nonce: str, length: PromptLength, rows: TraceRows, first_index: int, shape: Shape
+    ) -> None:
+        self.length = length
+        self.prefix = ""
+        self._text = ReplayText(nonce, Lengths(length.counted), rows.block_tokens, length.block_costs)
+        self._rows = rows
+        self._first_index = first_index
+        self._other = TraceRow(0, shape.input_tokens, shape.output_tokens)
+
+    def prompt(self, key: PromptKey) -> Prompt:
+        row = self._rows.row(key.index - self._first_index) if key.phase == "measured" else self._other
+        text = self._text.text(row, key)
+        return Prompt(text, text, row.output_tokens)
 
 
 def write_prompts(

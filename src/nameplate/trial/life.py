@@ -249,9 +249,10 @@ class _Trial:
             self._asks = write_prompts(prompts, setup.contract, plan, self._corpus, self._arrival)
         else:
             self._feeder = Feeder(prompts, setup.contract, plan, self._corpus, self._clock.now_ns)
+        self._write_trace()
         header = TrialHeader(
             contract=setup.contract,
-            plan=plan,
+            plan=plan.as_written,
             clock=site.ground.kind,
             started=ClockPair(self._clock.now_ns(), time.time_ns()),
             command=setup.command,
@@ -266,6 +267,12 @@ class _Trial:
         manifest.write_durably(
             self.directory / layout.HEADER, msgspec.json.format(msgspec.json.encode(header)) + b"\n"
         )
+
+    def _write_trace(self) -> None:
+        """Write the requests of a trace as they are repeated, beside the header that names them."""
+        trace = self._plan.arrivals.trace if self._plan.arrivals is not None else None
+        if trace is not None and trace.rows is not None:
+            manifest.write_durably(self.directory / layout.TRACE, b"".join(trace.rows.lines()))
 
     def load(self) -> None:
         """Carry out the load with the server watched from another process."""

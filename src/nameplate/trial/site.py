@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from msgspec import Struct, structs
 
@@ -25,12 +25,15 @@ from nameplate.prompts.body import BodyOptions, build_body
 from nameplate.prompts.calibration import Ask, Calibrated, Calibration, calibrate, calibrate_prefix
 from nameplate.prompts.dataset import Dataset
 from nameplate.prompts.exact import LocalTokenizer
+from nameplate.prompts.lengths import count_lengths
+from nameplate.prompts.replay import count_blocks
 from nameplate.prompts.text import PromptKey, shared_prefix
 from nameplate.trial.corpus import Composed, Corpus, Exact, FromFile
 from nameplate.trial.ground import Ground
 from nameplate.verdict.gate import TOO_LONG
 from nameplate.verdict.tolerances import UNKNOWN_BLOCK_TOKENS
 
+T = TypeVar("T")
 Note = Callable[..., None]
 
 # The probe waits for an idle server several times; one that somebody else keeps busy should not take minutes to say so.
@@ -210,6 +213,19 @@ def build_corpus(
     return Composed(study_nonce, length, shape.output_tokens)
 
 
+def count_for_replay(
+    site: Site, most_tokens: int, block_tokens: int | None, nonce: str, note: Note
+) -> PromptLength:
+    """Find how the prompts of a trace are made, which are of many lengths, up to `most_tokens`."""
+    counter = _Counter(site, note)
+    counted = counter.drive(count_lengths(most_tokens, nonce=nonce))
+    return PromptLength(
+        method=counter.method if counted else "assumed",
+        counted=counted,
+        block_costs=counter.drive(count_blocks(block_tokens, nonce=nonce)) if block_tokens else (),
+    )
+
+
 def _exact(counter: _Counter, tokenizer: LocalTokenizer, shape: Shape, nonce: str) -> Corpus:
     """Compose by a local tokenizer, less what the server's template adds to one such prompt."""
     text = tokenizer.compose(PromptKey(nonce, str(shape), 0, 0, "calibration"), shape.input_tokens)
@@ -264,12 +280,17 @@ class _Counter:
 
     def settle(self, calibration: Calibration) -> Calibrated:
         """Drive a calibration to its end; its own error where the length cannot be reached."""
-        try:
-            asked: Ask = next(calibration)
-            while True:
-                asked = calibration.send(self.count(asked.text))
-        except StopIteration as stop:
-            result = stop.value
+        result = self.drive(calibration)
         if isinstance(result, Calibrated):
             return result
         raise result.error()
+
+    def drive(self, asking: Generator[Ask, int | None, T]) -> T:
+        """Answer what is asked until it comes to a result."""
+        try:
+            asked = next(asking)
+            while True:
+                asked = asking.send(self.count(asked.text))
+        except StopIteration as stop:
+            result: T = stop.value
+            return result

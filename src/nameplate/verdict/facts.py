@@ -43,13 +43,17 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
     `load_failures` counts by gate name what the load broke (`gate.LOAD`), `bad_requests` answers that say the
     request itself is wrong. `wrong_output_length`, `wrong_finish`, `empty_outputs` are of ok requests;
     `output_length_unknown` and `finish_unknown` are those that the server did not tell. `prompt_warned` were
-    beyond max(8, 0.5%) of the asked length and `prompt_wrong` beyond 2%. `cached` is by usage, else
+    beyond max(8, 0.5%) of the asked length and `prompt_wrong` beyond 2%; each request has its own where
+    `prompt_asked_range` says from which to which. `cached` is by usage, else
     `cached_by_counter` is the counter's growth from idle to idle, over `counter_requests`, warm-up included.
     `outputs_must_differ` is true where the baseline's outputs were unique, `outputs_must_not_loop` where none of
     them looped; `loop_limit` is the share of the judged that may. `extra_requests_seen` is how many
     more requests the server held than we ever had in flight around that moment. Lateness is p99, in nanoseconds.
-    `outstanding_limit` is set where so many requests of an open loop were unanswered that the load ended, and
-    `not_delivered` says which part of its arrivals was not delivered as planned.
+    `outstanding_limit` is set where so many requests of an open loop were unanswered that the load ended, each of its
+    `workers` having an equal share of it, and `not_delivered` says which part of its arrivals was not delivered as
+    planned.
+    Of a recorded trace `trace_shared_tokens` are those that its requests share, as it has them, with earlier ones, and
+    `trace_cached_tokens` how many the server told it had cached, of the same requests.
     `below_share` is the share of time below the planned concurrency between the last opening send and the last
     start, `underfilled_share` the same without a slot's handovers of up to 2 ms from one request to the next.
     """
@@ -74,6 +78,7 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
     empty_outputs: int = 0
     prompt_asked: int
     prompt: PromptRange | None = None
+    prompt_asked_range: PromptRange | None = None
     prompt_warned: int = 0
     prompt_wrong: int = 0
     cached: PromptRange | None = None
@@ -82,6 +87,8 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
     template_floor_tokens: int | None = None
     block_size_tokens: int | None = None
     shared_prefix_tokens: int = 0
+    trace_shared_tokens: int | None = None
+    trace_cached_tokens: int | None = None
     cached_beyond: int = 0
     duplicate_prompts: int = 0
     duplicate_outputs: int = 0
@@ -104,6 +111,7 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
     below_share: float | None = None
     underfilled_share: float | None = None
     outstanding_limit: int | None = None
+    workers: int = 1
     not_delivered: str = ""
     open_loop: bool = False
     damage: tuple[str, ...] = ()

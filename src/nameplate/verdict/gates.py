@@ -6,6 +6,7 @@ from nameplate.contract.quantity import format_duration
 from nameplate.verdict.facts import TrialFacts
 from nameplate.verdict.gate import CONTRACT, LOAD, MEANING, Gate, GateResult, GateStatus
 from nameplate.verdict.tolerances import (
+    PROMPT_INVALID_PERCENT,
     SEND_LAG_SHARE,
     UNDERFILLED_SHARE,
     UNKNOWN_BLOCK_TOKENS,
@@ -63,7 +64,14 @@ def _outstanding(facts: TrialFacts) -> GateResult:
         return GateResult(
             gate, "pass", "within the limit" if facts.open_loop else "a closed loop has none", 0
         )
-    said = f"{facts.outstanding_limit} requests were unanswered at once: {MEANING[gate]}"
+    said = f"{facts.outstanding_limit} requests were unanswered at once"
+    if facts.workers > 1:
+        share = max(1, facts.outstanding_limit // facts.workers)
+        said = (
+            f"{share} requests of one of {facts.workers} workers were unanswered at once, its share of the limit of "
+            f"{facts.outstanding_limit}"
+        )
+    said = f"{said}: {MEANING[gate]}"
     return GateResult(gate, "fail", said, facts.outstanding_limit)
 
 
@@ -110,7 +118,10 @@ def _input_length(facts: TrialFacts) -> GateResult:
     gate = Gate.input_length
     if facts.prompt is None:
         return GateResult(gate, "unverified", "the server does not count prompt tokens", 0)
+    asked = facts.prompt_asked_range
     reached = f"{facts.prompt.low} to {facts.prompt.high} for {facts.prompt_asked} asked"
+    if asked is not None:
+        reached = f"{facts.prompt.low} to {facts.prompt.high} for {asked.low} to {asked.high} asked, each by its own"
     if facts.prompt_wrong:
         return GateResult(gate, "invalid", f"{facts.prompt_wrong} beyond 2%: {reached}", facts.prompt_wrong)
     if facts.prompt_warned:
@@ -121,6 +132,8 @@ def _input_length(facts: TrialFacts) -> GateResult:
 
 def _cached(facts: TrialFacts) -> GateResult:
     gate = Gate.cached_tokens
+    if facts.trace_shared_tokens is not None:
+        return _cached_of_trace(facts)
     low, high = cached_range(facts.shared_prefix_tokens, facts.template_floor_tokens, facts.block_size_tokens)
     allowed = f"{low} to {high} allowed" if low else f"at most {high} allowed"
     if facts.block_size_tokens is None:
@@ -137,6 +150,28 @@ def _cached(facts: TrialFacts) -> GateResult:
     if facts.shared_prefix_tokens:
         return GateResult(gate, "unverified", "warm by construction, not observed", 0)
     return GateResult(gate, "unverified", COLD_BY_CONSTRUCTION, 0)
+
+
+def _cached_of_trace(facts: TrialFacts) -> GateResult:
+    """Judge what was cached of a trace's prompts: each at most what it shares with others, and a block."""
+    gate, shared = Gate.cached_tokens, facts.trace_shared_tokens or 0
+    if facts.cached_beyond:
+        said = f"{facts.cached_beyond} requests had more cached than they share with others and a block"
+        return GateResult(gate, "invalid", said, facts.cached_beyond)
+    if facts.trace_cached_tokens is not None and facts.cached is not None:
+        of = (
+            f" of {shared} that the trace shares ({facts.trace_cached_tokens / shared:.1%})" if shared else ""
+        )
+        said = f"by usage: {facts.trace_cached_tokens} tokens cached{of}, none beyond its own shared part"
+        return GateResult(gate, "pass", said, facts.cached.known)
+    if facts.cached_by_counter is not None:
+        size = facts.block_size_tokens or UNKNOWN_BLOCK_TOKENS
+        most = round(shared * (1 + PROMPT_INVALID_PERCENT / 100))
+        most += facts.counter_requests * ((facts.template_floor_tokens or 0) + size)
+        said = f"{facts.cached_by_counter} cached tokens by counter, at most {most} allowed"
+        status: GateStatus = "pass" if facts.cached_by_counter <= most else "invalid"
+        return GateResult(gate, status, said, facts.cached_by_counter)
+    return GateResult(gate, "unverified", f"{shared} tokens shared by construction, not observed", 0)
 
 
 def _unique_outputs(facts: TrialFacts) -> GateResult:

@@ -45,6 +45,15 @@ def cached_range(shared_prefix: int, floor: int | None, block: int | None) -> tu
     return (max(0, shared_prefix - size) if shared_prefix else 0), high
 
 
+def cached_most(shared: int, floor: int | None, block: int | None) -> int:
+    """Return the most cached tokens of a prompt that shares its first `shared` tokens with earlier ones.
+
+    As with a shared prefix: the template's head and one block may be counted with it. Its length was calibrated, so
+    that it may be off as far as a prompt may.
+    """
+    return cached_range(shared, floor, block)[1] + -(-shared * PROMPT_INVALID_PERCENT // 100)
+
+
 def lateness_budget_ns(slos: Iterable[Slo]) -> int:
     """Return how late the client may be at p99: max(2 ms, 1% of the tightest time limit), 5 ms without one."""
     limits = [slo.limit_ns for slo in slos if slo.limit_ns is not None]

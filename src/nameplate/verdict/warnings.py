@@ -38,6 +38,7 @@ class Code(StrEnum):
     looping = "looping"
     queue_rises = "queue_rises"
     latency_drifts = "latency_drifts"
+    stalled = "stalled"
     unverified_gate = "unverified_gate"
     alternatives = "alternatives"
 
@@ -152,6 +153,20 @@ def latency_drifts(thirds_ns: tuple[float, float, float]) -> Warned:
         f"The median TTFT from schedule is {said} in the three parts of the trial.",
         "Its percentiles belong to no steady state.",
         "Measure more requests, until the parts agree, or a lower rate.",
+    )
+
+
+def stalled(count: int, longest_ns: int, after_ns: int, waited: int, sent: int, ended: bool) -> Warned:
+    """Warn where nothing came from the server for a long time while requests waited; of the longest such time."""
+    meanwhile = f", {sent} of them sent meanwhile" if sent else ""
+    others = f" So it was {count} times in all." if count > 1 else ""
+    lasted = "" if ended else " It lasted to the end of the trial."
+    return Warned(
+        Code.stalled,
+        f"Nothing came from the server for {format_duration(longest_ns)}, from {format_duration(after_ns)} after the "
+        f"first request on, while {waited} requests waited{meanwhile}.{lasted}{others}",
+        "The server, or what lies between, stood still: latencies of that time are no measure of this load.",
+        "Look what happened then: the server's log, its host's memory and disk, the network.",
     )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from nameplate.contract.contract import Contract
+from nameplate.contract.errors import NameplateError
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.slo import Slo
 from nameplate.evidence.header import TrialHeader
+from nameplate.schedule.stage import process_of
 from nameplate.verdict.certainty import LEAST_CONFIDENCE, MOST_CONFIDENCE
 
 # Far above any trial: a week at a thousand requests a second.
@@ -37,6 +39,11 @@ def _plan(plan: TrialPlan) -> str | None:
         return "the plan's attempt or stagger is out of range"
     if not all(0 < tokens < 1 << 40 for tokens in (plan.shape.input_tokens, plan.shape.output_tokens)):
         return "the plan's shape is out of range"
+    try:
+        if plan.arrivals is not None:
+            process_of(plan.arrivals)
+    except NameplateError as error:
+        return f"the plan's arrivals cannot be: {error.what}"
     return None
 
 

@@ -19,6 +19,8 @@ from nameplate.measure.from_disk import prompt_facts
 from nameplate.measure.rebuild import PromptFacts
 from nameplate.prompts.body import BodyOptions, build_body, prompt_hashes, user_text_of
 from nameplate.prompts.keys import prompt_key
+from nameplate.prompts.lengths import Lengths
+from nameplate.prompts.replay import ReplayText
 from nameplate.prompts.store import PromptStore
 from nameplate.schedule.stage import Requests
 from nameplate.verify.ledger import Ledger
@@ -67,6 +69,7 @@ class _Expected:
         self._header = header
         self._requests = Requests(header.plan)
         self._options = BodyOptions.of(header.contract.target, header.contract.sampling)
+        self._replay = _replay_of(header)
 
     def departure(self, index: int, body: bytes, output_tokens: int, prefix: str) -> str | None:
         contract, plan = self._header.contract, self._header.plan
@@ -78,6 +81,9 @@ class _Expected:
             return f"asks for {output_tokens} tokens, the shape for {shape.output_tokens}"
         key = prompt_key(contract.nonce, plan, self._requests, index)
         text = user_text_of(body)
+        row = self._requests.row(index)
+        if row is not None and self._replay is not None and text != self._replay.text(row, key):
+            return "is not the prompt that the trace's blocks and lengths make"
         if self._requests.phase(index) != "arrival" and not text.startswith(prefix):
             return "does not begin with the shared prefix"
         made = build_body(self._options, text, output_tokens, seed=key.seed())
@@ -89,6 +95,20 @@ class _Expected:
                 fields.pop("messages", None)
         different = sorted(name for name in ours.keys() | sent.keys() if ours.get(name) != sent.get(name))
         return f"differs from the contract in {', '.join(different)}" if different else None
+
+
+def _replay_of(header: TrialHeader) -> ReplayText | None:
+    """Return what makes the prompts of a trace; None where none is repeated."""
+    trace = header.plan.arrivals.trace if header.plan.arrivals is not None else None
+    if trace is None or trace.rows is None:
+        return None
+    length = header.prompt_length
+    return ReplayText(
+        header.contract.nonce,
+        Lengths(length.counted),
+        trace.rows.block_tokens,
+        length.block_costs,
+    )
 
 
 def _fields(body: bytes) -> dict[str, Any]:
@@ -138,10 +158,9 @@ def check_disjoint(
 ) -> None:
     """Hold that no prompt occurs twice, whatever its phase; heads too where prompts are cold and our own."""
     name = Name.prompts_disjoint
-    contract = header.contract
     requests = Requests(header.plan)
     own = [row for row in rows if not requests.repeats(row.index)]
-    found = repeated(own, heads_differ=contract.cache.cold and contract.dataset is None)
+    found = repeated(own, heads_differ=heads_differ(header))
     asked = hashes_of_journal(journal, prefix)
     found += [
         f"request {row.index} repeats a prompt of the probe or the calibration"
@@ -153,6 +172,13 @@ def check_disjoint(
     if not bodies.kept:
         ledger.unverified(name, "prompts were not kept: by the recorded digests alone none occurs twice")
     ledger.close(name, f"{len(rows)} prompts, none twice", len(rows))
+
+
+def heads_differ(header: TrialHeader) -> bool:
+    """Say whether no two prompts of a trial may begin alike."""
+    trace = header.plan.arrivals.trace if header.plan.arrivals is not None else None
+    shares = trace is not None and trace.block_tokens is not None
+    return header.contract.cache.cold and header.contract.dataset is None and not shares
 
 
 def repeated(rows: Sequence[RequestRow], *, heads_differ: bool) -> list[str]:

@@ -17,6 +17,7 @@ from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
 from nameplate.measure.from_disk import evidence_of, prefix_of, read_gpu_samples
 from nameplate.measure.result import TrialResult, evaluate
+from nameplate.measure.trace_on_disk import read_header
 from nameplate.verdict.gate import Gate
 from nameplate.verify import prompts as prompt_checks
 from nameplate.verify import rows as row_checks
@@ -83,7 +84,7 @@ def _verify(directory: Path, ledger: Ledger) -> _Recomputed | None:
         return None
     reader = TrialReader(directory)
     try:
-        header = reader.header()
+        header = read_header(reader)
         wrong = implausible(header)
         if wrong is not None:
             raise EvidenceError(f"{layout.HEADER}: {wrong}.")

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nameplate.contract.errors import CallerError
+from nameplate.contract.trace import TraceRow
 from nameplate.prompts import trace as trace_module
 from nameplate.prompts import trace_lines
-from nameplate.prompts.trace import RecordedTrace, TraceRow
+from nameplate.prompts.trace import RecordedTrace
 from nameplate.prompts.trace_lines import RawRequest, TraceLines
 from nameplate.prompts.trace_options import TraceCounts, TraceError, TraceFormat, TraceOptions
-from nameplate.schedule.open_loop import OpenLoop
 
 S = 10**9
 MS = 10**6
@@ -70,17 +70,14 @@ def test_mooncake_is_in_milliseconds_and_blocks_of_512(tmp_path: Path) -> None:
     assert [row.due_ns for row in rows] == [0, 3053 * MS, 3053 * MS, 3518 * MS + MS // 2, 3519 * MS]
     assert (rows[0].input_tokens, rows[0].output_tokens, len(rows[0].blocks)) == (6955, 52, 14)
     assert trace.block_tokens == 512 and trace.duration_ns == 3519 * MS
-    pieces, own = trace.pieces(rows[0])
-    assert pieces[:2] == [(46, 512), (47, 512)] and pieces[-1] == (2354, 6955 - 13 * 512) and own == 0
-    assert trace.pieces(rows[4]) == ([], 100)
 
 
 def test_shared_prefixes_are_counted_from_the_front(tmp_path: Path) -> None:
     """A request shares its leading blocks with earlier ones, only from the first on, and never beyond itself."""
     trace = read(tmp_path, MOONCAKE, "mooncake")
-    assert list(trace.shared_tokens()) == [0, 12 * 512, 512, 0, 0]
+    assert list(trace.rows().shared_tokens) == [0, 12 * 512, 512, 0, 0]
     own = read(tmp_path, OWN, "jsonl")
-    assert list(own.shared_tokens()) == [0, 0, 20]
+    assert list(own.rows().shared_tokens) == [0, 0, 20]
 
 
 def test_burstgpt_is_in_seconds(tmp_path: Path) -> None:
@@ -93,7 +90,7 @@ def test_burstgpt_is_in_seconds(tmp_path: Path) -> None:
     ]
     assert trace.counts.no_output == 1 and trace.counts.read == 4 and trace.counts.kept == 3
     assert trace.counts.said() == "3 of 4 requests kept; left out: 1 without output (failed when recorded)."
-    assert trace.block_tokens is None and list(trace.shared_tokens()) == [0, 0, 0]
+    assert trace.block_tokens is None and list(trace.rows().shared_tokens) == [0, 0, 0]
     second = read(tmp_path, BURSTGPT_SECOND, "burstgpt")
     assert [row.due_ns for row in second] == [0, 51 * S]
     assert second.counts.odd_totals == 1 and second.counts.first_ns == 19440110 * S
@@ -104,8 +101,7 @@ def test_our_own_form_says_its_units_or_is_told(tmp_path: Path) -> None:
     trace = read(tmp_path, OWN, "jsonl")
     assert [row.due_ns for row in trace] == [0, MS // 2, 3 * MS // 2] and trace.block_tokens == 16
     assert trace.class_names == ("chat", "") and trace.row(0).class_name == "chat"
-    assert trace.row(0).blocks == trace.row(2).blocks and trace.pieces(trace.row(2))[0][1][1] == 4
-    assert trace.pieces(trace.row(0))[1] == 8
+    assert trace.row(0).blocks == trace.row(2).blocks
     bare = OWN.split("\n", 1)[1]
     with pytest.raises(CallerError, match="s, ms, us or ns"):
         read(tmp_path, bare, "jsonl", block_tokens=16)
@@ -173,7 +169,7 @@ def test_requests_out_of_order_are_put_in_order(tmp_path: Path) -> None:
         (6, 5, (5,)),
     ]
     assert trace.counts.reordered == 2
-    assert [due for _, due in OpenLoop(process=trace.arrivals()).arrivals()] == [row.due_ns for row in trace]
+    assert [row.due_ns for row in trace.rows()] == [row.due_ns for row in trace]
 
 
 def test_other_systems_files_are_read(tmp_path: Path) -> None:
@@ -393,7 +389,7 @@ def test_every_request_is_kept_or_counted(
     assert all(row.due_ns >= 0 and row.output_tokens and row.input_tokens for row in trace)
     allowed = {(r.input_tokens, r.output_tokens, r.class_name, r.blocks) for r in found}
     assert {(r.input_tokens, r.output_tokens, r.class_name, r.blocks) for r in trace} <= allowed
-    assert [trace.arrivals().time_ns(i) for i in range(len(trace))] == [row.due_ns for row in trace]
+    assert list(trace.rows()) == list(trace) and list(trace.rows(3)) == list(trace)[:3]
 
 
 @settings(deadline=None)
@@ -403,15 +399,13 @@ def test_shares_are_those_of_a_plain_comparison(found: list[RawRequest]) -> None
     trace = RecordedTrace(found, TraceOptions(format="jsonl"), Path("t"))
     trace.block_tokens = 16
     rows = list(trace)
-    for number, shared in enumerate(trace.shared_tokens()):
+    for number, shared in enumerate(trace.rows().shared_tokens):
         blocks = rows[number].blocks
         longest = max(
             (k for k in range(len(blocks) + 1) for row in rows[:number] if row.blocks[:k] == blocks[:k]),
             default=0,
         )
         assert shared == min(16 * longest, rows[number].input_tokens)
-        pieces, own = trace.pieces(rows[number])
-        assert sum(tokens for _, tokens in pieces) + own == rows[number].input_tokens
 
 
 @settings(deadline=None)

@@ -24,6 +24,7 @@ from nameplate.evidence.records import HEADER, Kind, Record, unpack
 from nameplate.measure import from_disk
 from nameplate.measure.rebuild import rebuild
 from nameplate.measure.result import encode, evaluate
+from nameplate.measure.trace_on_disk import read_header
 from nameplate.sim.app import App
 from nameplate.sim.faults import FaultPlan
 from nameplate.sim.presets import DEMO
@@ -219,7 +220,7 @@ def edit_stream(directory: Path, index: int, old: bytes, new: bytes) -> None:
 def follow(directory: Path) -> None:
     """Make rows, timelines and result again from raw reads, as a client that saw them would have."""
     reader = TrialReader(directory)
-    header = reader.header()
+    header = read_header(reader)
     rows = {row.index: row for row in reader.rows()}
     prompts = from_disk.read_prompts(reader, header)
     rebuilt = list(rebuild(reader.records(), header.plan, header.contract.target.api, prompts, rows))
