@@ -21,8 +21,8 @@ from nameplate.verify import verify
 from nameplate.verify.names import Name
 from nameplate.verify.tests.making import edit_json, edit_lines, reseal, seal_study, write_frames
 
-# Other trials' files: this machine has no GPU, and only a soak has samples of the client.
-ABSENT = (layout.GPU, layout.CLIENT)
+# Other trials' files: this machine has no GPU, only a soak has samples of the client, only a trace its requests.
+ABSENT = (layout.GPU, layout.CLIENT, layout.TRACE)
 FILES = tuple(name for name in (*layout.SEALED, layout.MANIFEST) if name not in ABSENT)
 
 
