@@ -45,8 +45,8 @@ Conclusion = Literal["steady", "undecided", "drifting up", "drifting down", "ste
 MATERIAL_SHARE = 0.10
 # The chance of any false alarm over all series together.
 FAMILY_ALPHA = 0.05
-# What the trend's interval excludes, it excludes at this level.
-INTERVAL_ALPHA = 0.05
+# A material change is excluded by two one-sided tests at 5% (Schuirmann 1987): where the 90% interval leaves it out.
+INTERVAL_ALPHA = 0.10
 # With fewer points neither the trend's score is normal (Kendall 1975) nor can a shift be significant.
 LEAST_WINDOWS = 10
 # Throughput below this share of what it was is no drift any more, and one window alone may be a hiccup.
@@ -61,20 +61,25 @@ SHIFT = f"{change_point.SEVERAL}; {change_point.METHOD}"
 
 
 class Terms(NamedTuple):
-    """Say in which unit a series is, which way it gets worse, and the smallest change of it that anyone would feel."""
+    """Say in which unit a series is, which way it gets worse, and from which change on anyone would feel it.
+
+    `floor` is in that unit, `least_share` the smallest share of its level that is told from its own noise: a tail and a
+    queue swing more than what they are made of.
+    """
 
     unit: str
     worse: Literal["up", "down"]
     floor: float
+    least_share: float = 0.0
 
 
 TERMS: dict[Series, Terms] = {
     "ttft_p50": Terms("ns", "up", 10e6),
-    "ttft_p95": Terms("ns", "up", 10e6),
+    "ttft_p95": Terms("ns", "up", 10e6, 0.20),
     "itl_p50": Terms("ns", "up", 0.5e6),
     "output_tokens_per_s": Terms("1/s", "down", 1.0),
     "outstanding": Terms("requests", "up", 1.0),
-    "waiting": Terms("requests", "up", 1.0),
+    "waiting": Terms("requests", "up", 1.0, 0.25),
     "kv_floor": Terms("share of the pool", "up", 0.02),
     "client_memory": Terms("bytes", "up", 16 * 2.0**20),
 }
@@ -209,6 +214,7 @@ def judge_series(
 ) -> SeriesDrift:
     """Judge one series; the module's text is the order of the tests."""
     terms, values = TERMS[points.series], points.values
+    material_share = max(material_share, terms.least_share)
     n = len(values)
     level = median(values) if values else None
     material = None if level is None else max(terms.floor, material_share * abs(level))

@@ -260,9 +260,9 @@ def limit_of(slo: Slo) -> float:
 def _with(side: Side, value: float, limit: float) -> Side:
     if value < limit:
         if side.largest_below is None or value > side.largest_below:
-            return structs.replace(side, largest_below=value)
+            return structs.replace(side, largest_below=float(value))
         return side
-    finite = None if math.isinf(value) else value
+    finite = None if math.isinf(value) else float(value)
     smallest = min(_known(side.smallest_over, finite), default=None)
     return structs.replace(side, over=side.over + 1, smallest_over=smallest)
 

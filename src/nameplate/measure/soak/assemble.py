@@ -92,7 +92,7 @@ def assemble(held: Folded) -> SegmentResult:
         counts=counts,
         tokens=tally.tokens(),
         rates=_rates(tally, submit_ended_ns, drained_ns, observed_ns),
-        latencies={name: sketch.state() for name, sketch in tally.sketches.items()},
+        latencies={name: sketch.state() for name, sketch in tally.sketches().items()},
         slos=tally.slos,
         windows=windows_of(
             tally,
@@ -166,5 +166,9 @@ def _rate(of: str, counted: float, window: Window, estimated: bool = False) -> R
     if window.length_ns <= 0:
         return None
     return Rate(
-        per_s=counted * 1e9 / window.length_ns, counted=counted, window=window, of=of, estimated=estimated
+        per_s=counted * 1e9 / window.length_ns,
+        counted=float(counted),
+        window=window,
+        of=of,
+        estimated=estimated,
     )

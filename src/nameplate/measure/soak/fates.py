@@ -20,7 +20,7 @@ from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
 from nameplate.measure.rebuild import Exchange, rebuilt_from
 from nameplate.measure.soak.segment import Fate, Unfinished
-from nameplate.measure.soak.tail import decoded, frames_of, places_of
+from nameplate.measure.soak.tail import decoded, frames_of
 from nameplate.schedule.stage import Requests
 
 # An index is given away when a request is due, and its connection may take this long to open.
@@ -134,7 +134,7 @@ def _records(
     path: Path, known: Callable[[int], bool], start_ns: int | None, torn: list[str]
 ) -> Iterator[Record]:
     """Yield the records of requests that are not known, and of each frame its last one."""
-    frames = list(places_of(path))
+    frames = [(begin, end) for begin, end, _ in frames_of(path)]
     size = path.stat().st_size
     if size > (frames[-1][1] if frames else 0):
         torn.append(f"{path.name} ends inside the frame at byte {frames[-1][1] if frames else 0}")

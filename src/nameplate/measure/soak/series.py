@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from nameplate.contract.identity import CONFIGURATION, Value
 from nameplate.measure.soak.result import WarmUp
@@ -64,6 +65,14 @@ _VALUES: dict[Series, Callable[[WindowResult], float | None]] = {
 }
 
 
+class _Placed(NamedTuple):
+    """Place a window: how many windows after its part of the server began, and where its segment lies."""
+
+    window: WindowResult
+    after: int
+    offset_s: float
+
+
 def found_warm_up(ordered: Sequence[SegmentResult]) -> WarmUp:
     """Find how many first windows of the soak are warm-up: until all opening requests ended, or longer by MSER.
 
@@ -99,36 +108,37 @@ def points_of(
     A series runs on over parts and segments with the same server configuration and pool, as far as it goes: gaps are
     missing windows, nothing is put in their place. Each process of the client has a memory of its own.
     """
-    stretches = _stretches(ordered, parts)
-    began_ns = ordered[0].began_wall_ns
+    axis = _axis(ordered)
+    stretches = _stretches(ordered, parts, axis)
     found = []
     for name, value in _VALUES.items():
         for stretch, windows in stretches.items():
-            found.append(_points(name, stretch, windows, value, warm_up, began_ns))
-    for segment in ordered:
-        windows = [(window, at) for at, window in enumerate(_submitted(segment))]
-        found.append(_points("client_memory", segment.segment, windows, _memory, warm_up, began_ns))
+            found.append(_points(name, stretch, windows, value, warm_up))
+    for segment, offset_s in zip(ordered, axis, strict=True):
+        windows = [_Placed(window, at, offset_s) for at, window in enumerate(_submitted(segment))]
+        found.append(_points("client_memory", segment.segment, windows, _memory, warm_up))
     return tuple(points for points in found if points is not None)
 
 
 def _points(
     name: Series,
     stretch: str,
-    windows: Sequence[tuple[WindowResult, int]],
+    windows: Sequence[_Placed],
     value: Callable[[WindowResult], float | None],
     warm_up: int,
-    began_ns: int,
 ) -> SeriesPoints | None:
     """Return one series over one stretch; None where no window tells it."""
     held = [
-        (window, known)
-        for window, at in windows
-        if at >= warm_up and (known := value(window)) is not None and not window.partial
+        (placed, known)
+        for placed in windows
+        if placed.after >= warm_up
+        and not placed.window.partial
+        and (known := value(placed.window)) is not None
     ]
     if not held:
         return None
-    starts = [(window.begin_wall_ns - began_ns) / 1e9 for window, _ in held]
-    half = [(window.end_ns - window.begin_ns) / 2e9 for window, _ in held]
+    starts = [placed.offset_s + placed.window.begin_ns / 1e9 for placed, _ in held]
+    half = [(placed.window.end_ns - placed.window.begin_ns) / 2e9 for placed, _ in held]
     return SeriesPoints(
         series=name,
         stretch=stretch,
@@ -140,13 +150,13 @@ def _points(
 
 
 def _stretches(
-    ordered: Sequence[SegmentResult], parts: Sequence[Part]
-) -> dict[str, list[tuple[WindowResult, int]]]:
+    ordered: Sequence[SegmentResult], parts: Sequence[Part], axis: Sequence[float]
+) -> dict[str, list[_Placed]]:
     """Return the windows of each configuration of the server, with their place after the load began anew."""
-    found: dict[str, list[tuple[WindowResult, int]]] = {}
+    found: dict[str, list[_Placed]] = {}
     names: dict[tuple[Value | None, ...], str] = {}
     by_place = {(part.segment, part.number): part for part in parts}
-    for segment in ordered:
+    for segment, offset_s in zip(ordered, axis, strict=True):
         length_ns = segment.window_ns
         for window in _submitted(segment):
             if window.part is None:
@@ -156,8 +166,23 @@ def _stretches(
             name = names.setdefault(facts, _named(part, len(names)))
             # After a restart the server fills again, as at the beginning.
             after = max(0, window.begin_ns - part.begin_ns) // length_ns
-            found.setdefault(name, []).append((window, after))
+            found.setdefault(name, []).append(_Placed(window, after, offset_s))
     return found
+
+
+def _axis(ordered: Sequence[SegmentResult]) -> list[float]:
+    """Return what turns each segment's monotonic seconds into seconds since the soak began, by the wall clock.
+
+    A segment whose wall clock lies within the one before it, which cannot be, is put right after that.
+    """
+    began_ns = ordered[0].began_wall_ns
+    axis: list[float] = []
+    end_s = 0.0
+    for segment in ordered:
+        begin_s = max(end_s, (segment.began_wall_ns - began_ns) / 1e9)
+        axis.append(begin_s - segment.submitted_ns / 1e9)
+        end_s = begin_s + (segment.observed_ns - segment.submitted_ns) / 1e9
+    return axis
 
 
 def _named(part: Part, number: int) -> str:

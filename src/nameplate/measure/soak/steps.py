@@ -92,14 +92,19 @@ class Steps:
 
     def events_of(self, timeline: Timeline) -> list[tuple[int, int, int]]:
         """Return (step, first event, event after the last) for each step that a request's events lie in."""
-        times = timeline.times_ns
+        times, begin_ns, step_ns = timeline.times_ns, self.begin_ns, self.step_ns
         found = []
         first, count = 0, len(times)
+        size = len(self)
         while first < count:
-            step = self.at(times[first])
-            # The last step takes what lies beyond; a stamp that goes back by a little stays where it is.
-            last = step + 1 == self.most
-            after = count if last else max(first + 1, bisect_left(times, self.edge_ns(step + 1), first))
+            step = (times[first] - begin_ns) // step_ns
+            if not 0 <= step < size:
+                step = self.at(times[first])
+                size = len(self)
+            # A stamp that goes back by a little stays where it is, and what lies beyond the last step is counted there.
+            after = bisect_left(times, begin_ns + (step + 1) * step_ns, first + 1)
+            if step + 1 == self.most:
+                after = count
             found.append((step, first, after))
             first = after
         return found
@@ -156,7 +161,7 @@ def outstanding_in(
         changed = steps.sent[step] - steps.ended[step] if over > 0 and step < len(steps) else 0
         area += levels[step] * inside + (steps.area_ns[step] if step < len(steps) else 0) - changed * over
     seen = levels[first:after]
-    return Spread(n=len(seen), mean=area / length_ns, min=min(seen), max=max(seen))
+    return Spread(n=len(seen), mean=area / length_ns, min=float(min(seen)), max=float(max(seen)))
 
 
 def _earliest(times: array[int], step: int, t_ns: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -16,6 +15,8 @@ from nameplate.evidence.frames import FRAME_LIMIT_BYTES
 from nameplate.evidence.reader import LINE_LIMIT_BYTES
 
 T = TypeVar("T")
+
+_AT_ONCE = 1 << 20
 
 
 class Replaced(Exception):  # noqa: N818 - says what happened to a file, for a reader to begin anew
@@ -87,25 +88,27 @@ class Frames:
 def frames_of(path: Path, start: int = 0) -> Iterator[tuple[int, int, bytes]]:
     """Yield begin, end and compressed bytes of each whole frame from byte `start` on."""
     with path.open("rb") as stream:
-        for begin, end in places_of(path, start):
-            stream.seek(begin)
-            yield begin, end, stream.read(end - begin)
+        stream.seek(start)
+        at, held, used = start, b"", 0
+        while True:
+            with memoryview(held) as view, view[used:] as rest:
+                size = _frame_size(rest)
+            if size:
+                yield at, at + size, held[used : used + size]
+                at, used = at + size, used + size
+                continue
+            more = stream.read(_AT_ONCE)
+            if not more or len(held) - used > FRAME_LIMIT_BYTES:
+                return
+            held, used = held[used:] + more, 0
 
 
-def places_of(path: Path, start: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of each whole frame from byte `start` on; nothing is decompressed, and little is read."""
-    if path.stat().st_size <= start:
-        return
-    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as whole:
-        at = start
-        while at < len(whole):
-            with memoryview(whole) as view, view[at:] as rest:
-                try:
-                    size = zstd.get_frame_size(rest)
-                except zstd.ZstdError:
-                    return
-            yield at, at + size
-            at += size
+def _frame_size(rest: memoryview) -> int:
+    """Return the size of the whole frame that bytes begin with; 0 where they hold none."""
+    try:
+        return zstd.get_frame_size(rest) if rest else 0
+    except zstd.ZstdError:
+        return 0
 
 
 def decoded(frame: bytes, path: Path, at: int) -> bytes:

@@ -85,7 +85,8 @@ class Tally:
     def __init__(self, header: TrialHeader, steps: Steps, steps_a_window: int) -> None:
         self.steps = steps
         self.windows: dict[int, WindowTally] = {}
-        self.sketches = {name: Sketch() for name in (*METRICS, FROM_SCHEDULE, SEND_LAG)}
+        # Of members that are in no window's sketch; the others are added to these when asked for.
+        self._beside = {name: Sketch() for name in (*METRICS, FROM_SCHEDULE, SEND_LAG)}
         self.slos = tuple(SloCount(slo=slo) for slo in header.contract.slos)
         self.outcomes: Counter[str] = Counter()
         self.failed_by: Counter[str] = Counter()
@@ -138,9 +139,7 @@ class Tally:
         self.steps.begin(row.sent_ns)
         if self.first_sent_ns is None or row.sent_ns < self.first_sent_ns:
             self.first_sent_ns = row.sent_ns
-        lag = max(0, row.sent_ns - row.scheduled_ns)
-        window.sketches[SEND_LAG].add(lag)
-        self.sketches[SEND_LAG].add(lag)
+        window.sketches[SEND_LAG].add(max(0, row.sent_ns - row.scheduled_ns))
 
     def _output(self, row: RequestRow, t_ns: int) -> None:
         self.steps.output(t_ns)
@@ -220,10 +219,23 @@ class Tally:
             self.broken[Gate.cached_tokens.value] += 1
 
     def _bounds(self, row: RequestRow, until_ns: int) -> None:
-        for metric in METRICS:
-            _add(self.sketches[metric], row, metric, until_ns)
-        scheduled = from_schedule([row])[0]
-        _add(self.sketches[FROM_SCHEDULE], scheduled, "ttft", until_ns)
+        """Add what no window's sketch holds: values of other metrics, and members that did not come to a value."""
+        ok = row.outcome == Outcome.ok
+        if row.ttft_ns is None:
+            _add(self._beside["ttft"], row, "ttft", until_ns)
+        if row.first_output_ns is None:
+            _add(self._beside[FROM_SCHEDULE], from_schedule([row])[0], "ttft", until_ns)
+        for metric in METRICS[1:]:
+            if not ok or metric not in _IN_WINDOW:
+                _add(self._beside[metric], row, metric, until_ns)
+
+    def sketches(self) -> dict[str, Sketch]:
+        """Return the sketches of all measured requests, by metric."""
+        found = {name: Sketch.of(sketch.state()) for name, sketch in self._beside.items()}
+        for number in sorted(self.windows):
+            for name, sketch in self.windows[number].sketches.items():
+                found[name].merge(sketch)
+        return found
 
     def _counted(self, count: SloCount, row: RequestRow, until_ns: int) -> SloCount:
         bounds = bounds_of(row, count.slo.metric, until_ns)
