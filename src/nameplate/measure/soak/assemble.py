@@ -15,7 +15,7 @@ from nameplate.measure.soak.client import Client
 from nameplate.measure.soak.course import courses_of
 from nameplate.measure.soak.cut import windows_of
 from nameplate.measure.soak.lives import outages_of, parts_of
-from nameplate.measure.soak.segment import ClockStep, SegmentResult, Unfinished
+from nameplate.measure.soak.segment import SegmentResult, Unfinished
 from nameplate.measure.soak.server import Server
 from nameplate.measure.soak.steps import MICRO, Steps
 from nameplate.measure.soak.tally import Tally
@@ -38,7 +38,6 @@ class Folded(Struct, kw_only=True):
     tally: Tally
     server: Server
     client: Client
-    clock_steps: tuple[ClockStep, ...]
     unfinished: Sequence[Unfinished]
     never_sent: int
     duplicates: int
@@ -52,6 +51,7 @@ def assemble(held: Folded) -> SegmentResult:
     """Return the segment's result."""
     header, tally, journal = held.header, held.tally, held.journal
     steps = tally.steps
+    client = held.client.summed()
     submitted_ns = steps.begin_ns
     submit_ended_ns = moment(journal, soak_events.SUBMIT_ENDED)
     drained_ns = moment(journal, soak_events.DRAIN_ENDED)
@@ -97,7 +97,7 @@ def assemble(held: Folded) -> SegmentResult:
         windows=windows_of(
             tally,
             held.server,
-            held.client,
+            client,
             header.started,
             parts,
             outages,
@@ -105,12 +105,12 @@ def assemble(held: Folded) -> SegmentResult:
             observed_ns=observed_ns,
             whole=ended,
         ),
-        courses=courses_of(tally, held.server, held.client, observed_ns),
+        courses=courses_of(tally, held.server, client, observed_ns),
         parts=parts,
         outages=outages,
         unfinished=tuple(held.unfinished),
         server_at_end=held.server.at_end(given_up_ns),
-        clock_steps=held.clock_steps,
+        clock_steps=held.client.clock_steps(held.segment, header.started),
         lateness_budget_ns=lateness_budget_ns(header.contract.slos),
         torn=held.torn,
         damage=tuple(damage),

@@ -6,7 +6,7 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 
-from nameplate.measure.soak.client import Client
+from nameplate.measure.soak.client import ClientColumns
 from nameplate.measure.soak.segment import Course
 from nameplate.measure.soak.server import Server
 from nameplate.measure.soak.steps import MICRO
@@ -16,7 +16,7 @@ from nameplate.measure.soak.tally import Tally
 MOST_POINTS = 480
 
 
-def courses_of(tally: Tally, server: Server, client: Client, observed_ns: int) -> tuple[Course, ...]:
+def courses_of(tally: Tally, server: Server, client: ClientColumns, observed_ns: int) -> tuple[Course, ...]:
     """Return every series that has a value: the client's count, the server's gauges and counters, and its own state."""
     steps = tally.steps
     count = min(len(steps), (observed_ns - steps.begin_ns) // steps.step_ns + 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from nameplate.evidence.header import ClockPair
-from nameplate.measure.soak.client import Client
+from nameplate.measure.soak.client import ClientColumns
 from nameplate.measure.soak.segment import Outage, Part
 from nameplate.measure.soak.server import Server
 from nameplate.measure.soak.steps import MICRO, outstanding_in
@@ -19,7 +19,7 @@ _NOTHING = WindowTally()
 def windows_of(
     tally: Tally,
     server: Server,
-    client: Client,
+    client: ClientColumns,
     started: ClockPair,
     parts: Sequence[Part],
     outages: Sequence[Outage],

@@ -20,7 +20,7 @@ from nameplate.evidence.reader import TrialReader
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
 from nameplate.measure.soak.assemble import Folded, assemble
-from nameplate.measure.soak.client import Client, Clocks
+from nameplate.measure.soak.client import Client
 from nameplate.measure.soak.fates import left_behind, unfinished_of
 from nameplate.measure.soak.segment import SegmentResult, Unfinished
 from nameplate.measure.soak.server import Server
@@ -61,7 +61,7 @@ class SegmentFold:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        directory, started = self._directory, self._header.started
+        directory = self._directory
         self._journal: list[JournalEntry] = []
         self._journal_lines = Lines(directory, layout.JOURNAL, JournalEntry)
         self._row_lines = Lines(directory, layout.REQUESTS, RequestRow)
@@ -70,7 +70,6 @@ class SegmentFold:
         self._event_frames = Frames(directory, layout.EVENTS)
         self._server = Server()
         self._client = Client()
-        self._clocks = Clocks(directory.name, started.monotonic_ns, started.wall_ns)
         self._seen = Indices()
         self._duplicates = 0
         self._unfinished: list[tuple[RequestRow, Unfinished]] = []
@@ -107,8 +106,8 @@ class SegmentFold:
         last_ns = max(
             [tally.last_ns]
             + [entry.t_ns for entry in self._journal]
-            + [times[-1] for times in (self._server.t_ns, self._client.t_ns) if times]
-            + [t_ns for t_ns in (behind.last_ns,) if t_ns is not None]
+            + list(self._server.t_ns[-1:])
+            + [t_ns for t_ns in (self._client.last_ns, behind.last_ns) if t_ns is not None]
         )
         offset_ns = self._header.started.wall_ns - self._header.started.monotonic_ns
         unfinished = [held for _, held in self._unfinished]
@@ -132,7 +131,6 @@ class SegmentFold:
                 tally=tally,
                 server=self._server,
                 client=self._client,
-                clock_steps=tuple(self._clocks.steps),
                 unfinished=sorted(unfinished, key=lambda held: held.index),
                 never_sent=behind.never_sent,
                 duplicates=self._duplicates,
@@ -161,8 +159,6 @@ class SegmentFold:
             self._server.take(sample)
         for line in self._client_lines.new():
             self._client.take(line)
-            if line.wall_ns is not None:
-                self._clocks.take(line.t_ns, line.wall_ns)
         self._requests_and_events(self._tally)
 
     def _new_tally(self, began_ns: int) -> Tally:

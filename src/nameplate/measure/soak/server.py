@@ -28,6 +28,8 @@ _COUNTERS = (
     "prefill_n",
 )
 _UNKNOWN = math.nan
+# Two readings of one process's start agree to within this: some engines round it.
+START_TOLERANCE_S = 1.0
 
 
 class Server:
@@ -108,7 +110,7 @@ class Server:
 def restarted(before: ServerSample, after: ServerSample) -> bool:
     """Tell whether two readings are of different server processes: by its start, or by a counter that fell."""
     if before.process_start_time_s is not None and after.process_start_time_s is not None:
-        return before.process_start_time_s != after.process_start_time_s
+        return abs(after.process_start_time_s - before.process_start_time_s) > START_TOLERANCE_S
     names = ("prompt_tokens_total", "output_tokens_total", "preemptions_total")
     return any((delta(before, after, name) or 0) < 0 for name in names)
 
