@@ -63,6 +63,9 @@ class Recorder:
     def row(self, line: bytes) -> None:
         """Record a finished request's row, one JSON line."""
         self._rows += line
+        if len(self._rows) >= BLOCK_BYTES:
+            self._put(layout.REQUESTS, bytes(self._rows))
+            self._rows.clear()
 
     def client(self, line: bytes) -> None:
         """Hand over a look at this process, one JSON line, at once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,7 @@ from nameplate.contract.target import Target
 from nameplate.engines.failures import failure
 from nameplate.engines.state import ServerSample
 from nameplate.engines.transport import LIMIT_BYTES, Reply
-from nameplate.evidence.writer import EvidenceWriter
+from nameplate.evidence.writer import QUEUE_BLOCKS, EvidenceWriter
 from nameplate.prompts.store import PromptStore
 from nameplate.sim.app import App
 from nameplate.sim.http import HttpRequest, Output
@@ -31,6 +32,8 @@ from nameplate.wire.outcome import Ending
 
 SECOND_NS = 10**9
 REPORT_EVERY_NS = SECOND_NS // 5
+# A soak is written as it goes; simulated time runs ahead of a disk, which is waited for.
+FLUSH_EVERY_NS = 10 * SECOND_NS
 SIMULATED = Target("http", "sim", 80)
 
 
@@ -215,6 +218,7 @@ class VirtualLoad:
         )
         self._bodies = Bodies(store, order.target, order.credentials)
         self._flights: dict[int, Flight] = {}
+        self._flushed_ns = 0
 
     def run(self) -> Finished:
         """Run every stage; ServerError where the simulated server is down."""
@@ -265,6 +269,7 @@ class VirtualLoad:
     def _report(self, now_ns: int) -> None:
         progress = self._load.take_progress(now_ns)
         if self._endurance is not None:
+            self._flush(now_ns)
             self._endurance.look(now_ns, None)
             progress = structs.replace(progress, kept=self._endurance.take_changes())
         # Nobody keeps a log of the requests that were served, and they may be millions.
@@ -276,6 +281,14 @@ class VirtualLoad:
             self._load.agenda.release(self._world.now_ns())
         elif command == "cancel":
             self._cancel(now_ns)
+
+    def _flush(self, now_ns: int) -> None:
+        if now_ns - self._flushed_ns < FLUSH_EVERY_NS:
+            return
+        self._flushed_ns = now_ns
+        while self._writer.queued > QUEUE_BLOCKS // 2 and self._writer.failure is None:
+            time.sleep(0.001)
+        self._recorder.flush()
 
     def _cancel(self, now_ns: int) -> None:
         for flight in self._load.cancel(now_ns):

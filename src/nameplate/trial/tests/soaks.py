@@ -109,6 +109,11 @@ class SoakRun:
         self.app._faults = FaultPlan().and_then(texts)
         return self
 
+    def watch_with(self, watching: Watching) -> SoakRun:
+        """Have somebody else see the reports."""
+        self.watching, self.setup = watching, structs.replace(self.setup, watch=watching)
+        return self
+
     def deadlines(self, **deadlines: int) -> SoakRun:
         """Change the contract's deadlines."""
         contract = structs.replace(
