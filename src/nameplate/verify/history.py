@@ -70,7 +70,8 @@ class _Replayed(Exchange):
     def __init__(self, index: int, header: TrialHeader, measured: bool) -> None:
         super().__init__(index, header.contract.target.api)
         self.measured = measured
-        self.kept = header.keeping.keeps(index)
+        # What is kept of a soak is decided as it goes, and told in its journal.
+        self.kept = header.plan.soak is None and header.keeping.keeps(index)
 
 
 def replay_share(
