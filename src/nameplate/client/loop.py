@@ -34,6 +34,8 @@ HOUSEKEEPING_NS = 100_000_000
 UNSEEN_NS = 2_000_000
 # Above this, the wall clock was stepped between two passes, and kernel stamps of that pass mean nothing.
 CLOCK_JUMP_NS = 100_000
+# A stamp that lies further than this after the read, or before its socket was empty, is from before such a step.
+STAMP_DOUBT_NS = 10_000_000
 # After these many full reads in a row one socket lets the others have their turn.
 READS_IN_A_ROW = 8
 CONNECT_TRIES = 4
@@ -175,7 +177,9 @@ class Loop:
                 delay_ns = t_ns - stamp_ns + self._offset_ns
                 if delay_ns < 0:
                     # A stamp later than now is a clock that moved by less than we notice: the read is not delayed.
-                    delay_ns = 0
+                    delay_ns = 0 if delay_ns > -STAMP_DOUBT_NS else USER_STAMPED
+                elif delay_ns > t_ns - empty_ns + STAMP_DOUBT_NS:
+                    delay_ns = USER_STAMPED
             # Short: the buffer was empty once this read had been taken.
             short = len(data) < READ_BYTES
             closed = not data
