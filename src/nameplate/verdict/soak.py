@@ -175,6 +175,8 @@ def judge_soak(facts: SoakFacts) -> SoakVerdict:
             status, reasons = kind, tuple(found)
     if status == "pass":
         reasons = tuple(slo.detail for slo in slos) or ("no SLO was given: the gates alone decide",)
+        if facts.open:
+            reasons += (f"{facts.open} of {facts.sent} requests were left at the end, each with its fate",)
     return SoakVerdict(
         status=status, reasons=reasons, gates=gates, slos=slos, exit_code=trial_exit_code(status)
     )
@@ -219,7 +221,7 @@ def _limits(facts: SoakFacts) -> Iterable[GateJudged]:
         yield _gate("collapse", "fail", "; ".join(f"{held.series} {held.detail}" for held in collapsed))
     if facts.max_drift is not None:
         kinds: tuple[GateStatus, ...] = ("fail", "inconclusive")
-        judged = [(held, _drifts(held)) for held in facts.drift.series]
+        judged = [(held, _drifts(held)) for held in facts.drift.series if held.counts]
         for kind in kinds:
             found = [f"{held.series}: {held.detail}" for held, status in judged if status == kind]
             if found:

@@ -24,6 +24,7 @@ from nameplate.verdict.tolerances import lateness_budget_ns
 
 SUBMISSION = "submission began", "submission ended, to the whole step before"
 RUNNING = "submission began", "the last evidence, to the whole step before"
+SUBMITTING = SUBMISSION[1], RUNNING[1]
 DRAINED = "submission began", "the drain ended"
 SEEN = "submission began", "the last evidence"
 COMPLETED = "first request sent", "last ok request ended"

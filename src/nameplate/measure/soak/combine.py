@@ -12,6 +12,7 @@ from nameplate.contract.errors import EvidenceError
 from nameplate.contract.identity import CONFIGURATION, compare
 from nameplate.contract.soak import Soak
 from nameplate.measure.rates import Rate
+from nameplate.measure.soak.assemble import SUBMITTING
 from nameplate.measure.soak.result import Gap, Latency, SoakRate, SoakResult
 from nameplate.measure.soak.segment import Counts, Part, SegmentResult, Tokens
 from nameplate.measure.soak.series import found_warm_up, points_of
@@ -195,13 +196,10 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def _rates(ordered: Sequence[SegmentResult]) -> tuple[SoakRate, ...]:
     """Add up the segments' rates of one meaning; a segment that was killed ends its own otherwise, and says so."""
-    found: dict[tuple[str, int], list[Rate]] = {}
+    found: dict[tuple[str, bool], list[Rate]] = {}
     for segment in ordered:
-        seen: Counter[str] = Counter()
         for rate in segment.rates:
-            # The first of a name is over the submission, the second over all.
-            found.setdefault((rate.of, seen[rate.of]), []).append(rate)
-            seen[rate.of] += 1
+            found.setdefault((rate.of, rate.window.ends in SUBMITTING), []).append(rate)
     return tuple(_rate(rates) for rates in found.values())
 
 

@@ -25,7 +25,7 @@ def courses_of(tally: Tally, server: Server, client: ClientColumns, observed_ns:
     seconds = steps.step_ns / 1e9
     arrived = [micro / MICRO / seconds for micro in steps.micro_tokens[:count]]
     found = [
-        _course("outstanding", "requests", axis, list(steps.levels(count)), width, steps.begin_ns),
+        _course("outstanding", "requests", axis, list(steps.levels(count))[1:], width, steps.begin_ns),
         _course("output_tokens_per_s", "1/s", axis, arrived, width, steps.begin_ns),
     ]
     for name, unit in (("running", "requests"), ("waiting", "requests"), ("kv_usage", "share of the pool")):

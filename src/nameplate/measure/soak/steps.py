@@ -124,7 +124,7 @@ class Steps:
             self.estimated[step] = 1
 
     def levels(self, steps: int) -> Iterator[int]:
-        """Yield how many requests were in flight at the beginning of each of the first steps."""
+        """Yield how many requests were in flight at the beginning of each of the first steps, then after the last."""
         changes = (s - e for s, e in zip(self.sent[:steps], self.ended[:steps], strict=True))
         yield from accumulate(changes, initial=0)
 
@@ -147,9 +147,10 @@ class Steps:
 def outstanding_in(
     steps: Steps, levels: Sequence[int], first: int, after: int, length_ns: int
 ) -> Spread | None:
-    """Return the requests in flight over steps [first, after): mean over time, extremes at the steps' beginnings.
+    """Return the requests in flight over steps [first, after): mean over time, extremes at the steps' ends.
 
-    `length_ns` is how much of it was observed: after that nobody knows, and nothing is counted.
+    `levels` holds one more value than there are steps: those at their beginnings, and after the last one. `length_ns`
+    is how much of it was observed: after that nobody knows, and nothing is counted.
     """
     if after <= first or length_ns <= 0:
         return None
@@ -160,7 +161,7 @@ def outstanding_in(
         # What began within the step was counted to its end, which lies `over` beyond what was observed.
         changed = steps.sent[step] - steps.ended[step] if over > 0 and step < len(steps) else 0
         area += levels[step] * inside + (steps.area_ns[step] if step < len(steps) else 0) - changed * over
-    seen = levels[first:after]
+    seen = levels[first + 1 : after + 1]
     return Spread(n=len(seen), mean=area / length_ns, min=float(min(seen)), max=float(max(seen)))
 
 

@@ -63,10 +63,10 @@ class WindowResult(Struct, frozen=True, kw_only=True):
     in the window, whichever request they belong to, and what became of it later; `estimated` where some were spread
     evenly over their events. Distributions are of what happened: a request that is still open is in none of them.
 
-    `outstanding` is the client's own count, rebuilt from rows: sent and not ended, at each step. `observed_ns`
-    is how much of the window was observed, and what rates divide by. `partial` says that this is not all of
-    it, `notes` why, and what else makes it incomparable; `part` is the server's part that it lies in, null where it
-    touches several or a time without server.
+    `outstanding` is the client's own count, rebuilt from rows: sent and not ended, at the end of each step, with its
+    mean over time. `observed_ns` is how much of the window was observed, and what rates divide by. `partial` says that
+    this is not all of it, `notes` why, and what else makes it incomparable; `part` is the server's part that it lies
+    in, null where it touches several or a time without server.
     """
 
     number: int

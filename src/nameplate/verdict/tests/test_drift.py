@@ -133,3 +133,11 @@ def test_series_that_nobody_could_read_are_named() -> None:
     drift = judge_drift([points("ttft_p50", [2e9] * 20)])
     assert "waiting" in drift.absent and "kv_floor" in drift.absent and drift.conclusion == "steady"
     assert judge_drift([]).conclusion == "undecided"
+
+
+def test_a_short_stretch_beside_a_long_one_decides_nothing() -> None:
+    """A client that was killed after two windows leaves a series too short to judge; the next one has a long one."""
+    short, long = points("client_memory", [2e8] * 2), points("client_memory", [2e8] * 30)
+    drift = judge_drift([short, long])
+    assert drift.conclusion == "steady" and [held.counts for held in drift.series] == [False, True]
+    assert judge_drift([short]).conclusion == "undecided"
