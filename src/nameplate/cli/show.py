@@ -7,20 +7,26 @@ from pathlib import Path
 import click
 
 from nameplate.contract.errors import CallerError
+from nameplate.evidence import layout
 
 
 @click.command("show")
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("index", type=click.IntRange(min=0), required=False)
 @click.option(
-    "--all", "everything", is_flag=True, help="Print every event, or every measurement of a matrix."
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Print every event, every measurement of a matrix, or every window of a soak.",
 )
 @click.option(
     "--show-discarded", is_flag=True, help="Of a matrix: what was measured in cells that are not valid."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to standard output.")
 def command(directory: Path, index: int | None, everything: bool, show_discarded: bool, as_json: bool) -> int:
-    """Print request INDEX of the trial in DIRECTORY, or the result of the speed or curve study there."""
+    """Print request INDEX of the trial in DIRECTORY, or what the speed, curve or soak study there came to."""
+    if index is None and (directory / layout.SOAK).exists():
+        return _soak(directory, everything, as_json)
     if index is None and _curve(directory, as_json):
         return 0
     if index is None:
@@ -41,7 +47,6 @@ def command(directory: Path, index: int | None, everything: bool, show_discarded
 def _curve(directory: Path, as_json: bool) -> bool:
     """Print the result of a curve study; say whether there is one."""
     from nameplate.cli.output import print_json
-    from nameplate.evidence import layout
     from nameplate.measure.curve_result import decode_curve, is_curve
     from nameplate.report.console import answers
     from nameplate.report.curve import curve_summary
@@ -58,9 +63,22 @@ def _curve(directory: Path, as_json: bool) -> bool:
     return True
 
 
+def _soak(directory: Path, everything: bool, as_json: bool) -> int:
+    from nameplate.cli.output import print_json
+    from nameplate.measure.soak_record import decode_soak_record
+    from nameplate.report.console import answers
+    from nameplate.report.soak import soak_summary
+
+    record = decode_soak_record((directory / layout.SOAK).read_bytes())
+    if as_json:
+        print_json(record.result)
+    else:
+        answers().print(soak_summary(record, directory, all_windows=everything))
+    return 0
+
+
 def _matrix(directory: Path, everything: bool, show_discarded: bool, as_json: bool) -> int:
     from nameplate.cli.output import print_json
-    from nameplate.evidence import layout
     from nameplate.measure.speed_result import decode_speed
     from nameplate.report.console import answers
     from nameplate.report.measurements import all_measurements

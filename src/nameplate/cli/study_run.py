@@ -36,6 +36,7 @@ from nameplate.contract.target import Target
 from nameplate.measure.result import TrialResult
 from nameplate.prompts.dataset import Dataset
 from nameplate.report.live import LiveView, QuietView
+from nameplate.report.soak_live import SoakView
 from nameplate.studies.archive import StudyArchive
 from nameplate.studies.capacity import require_levels
 from nameplate.studies.conduct import (
@@ -191,6 +192,11 @@ def _resume(text: str | None, options: dict[str, Any], arguments: tuple[str, ...
         return conduct(prepared, expectations=expectations, left=left), archive.directory
 
 
+def silent(options: Options) -> bool:
+    """Tell whether nobody is to see progress."""
+    return bool(options["quiet_terminal"] or (options["as_json"] and not sys.stderr.isatty()))
+
+
 @contextmanager
 def conditions_of(
     address: Address,
@@ -198,6 +204,7 @@ def conditions_of(
     arguments: tuple[str, ...],
     contract: Contract,
     expected_trials: int | None = None,
+    view: QuietView | LiveView | SoakView | None = None,
 ) -> Iterator[tuple[Conditions, Target]]:
     if address.virtual and options["workers"] > 1:
         raise CallerError(
@@ -212,9 +219,9 @@ def conditions_of(
         else None
     )
     interruption = Interruption()
-    silent = options["quiet_terminal"] or (options["as_json"] and not sys.stderr.isatty())
-    expected = expected_trials or shape_trials(contract) * len(contract.shapes)
-    view = QuietView() if silent else LiveView(contract=contract, expected_trials=expected)
+    if view is None:
+        expected = expected_trials or shape_trials(contract) * len(contract.shapes)
+        view = QuietView() if silent(options) else LiveView(contract=contract, expected_trials=expected)
     ground: Ground
     with view, interruption.handling(), open_ground(address, credentials) as (ground, target):
         notice = proxy_notice()

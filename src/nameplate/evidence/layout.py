@@ -48,6 +48,7 @@ MANIFEST = "manifest.json"
 # A study's directory (`nameplate.studies.archive`) holds these beside a journal and a manifest of its own.
 CONTRACT = "contract.json"
 STUDY = "study.json"
+SOAK = "soak.json"
 PLATE = "plate.json"
 TRIALS = "trials"
 

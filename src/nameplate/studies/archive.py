@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Self
 
 import msgspec
 
@@ -38,7 +39,7 @@ class StudyArchive:
         self.directory = directory
 
     @classmethod
-    def create(cls, directory: Path) -> StudyArchive:
+    def create(cls, directory: Path) -> Self:
         """Make a new study's directory; CallerError where something is there already."""
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -56,7 +57,7 @@ class StudyArchive:
         return cls(directory)
 
     @classmethod
-    def open(cls, directory: Path) -> StudyArchive:
+    def open(cls, directory: Path) -> Self:
         """Open an existing study; CallerError where there is none."""
         if not (directory / CONTRACT).is_file():
             raise CallerError(
@@ -94,7 +95,7 @@ class StudyArchive:
 
     def seal(self) -> str:
         """Write the study's manifest and return its SHA-256."""
-        names = [CONTRACT, layout.JOURNAL, STUDY, layout.RESULT]
+        names = [CONTRACT, layout.JOURNAL, STUDY, layout.SOAK, layout.RESULT]
         names += [
             str(path.relative_to(self.directory))
             for path in sorted((self.directory / TRIALS).glob(f"*/{layout.MANIFEST}"))

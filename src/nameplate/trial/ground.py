@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -34,6 +35,10 @@ class Ground(Protocol):
     @property
     def transport(self) -> Transport: ...
 
+    def wall_ns(self) -> int:
+        """Return the wall clock of the same moment as the ground's own clock now."""
+        ...
+
     def carry(self, order: LoadOrder, steer: Steer) -> Finished:
         """Carry out a load; its evidence is in the order's directory when this returns or raises."""
         ...
@@ -54,6 +59,9 @@ class LiveGround:
         self.clock: Clock = SystemClock()
         self.transport: Transport = HttpTransport(target, credentials)
         self._credentials = credentials
+
+    def wall_ns(self) -> int:
+        return time.time_ns()
 
     def carry(self, order: LoadOrder, steer: Steer) -> Finished:
         return process.carry(order, steer)
@@ -80,6 +88,14 @@ class VirtualGround:
         self._world = World(app)
         self.clock: Clock = self._world
         self.transport: Transport = self._world
+        self._wall_offset_ns = time.time_ns() - self._world.now_ns()
+
+    def wall_ns(self) -> int:
+        return self._wall_offset_ns + self._world.now_ns()
+
+    def go_on_after(self, wall_ns: int) -> None:
+        """Let the wall clock be at least here: what was simulated before took longer than it took us."""
+        self._wall_offset_ns = max(self._wall_offset_ns, wall_ns - self._world.now_ns())
 
     def carry(self, order: LoadOrder, steer: Steer) -> Finished:
         return VirtualLoad(self._world, order, steer).run()

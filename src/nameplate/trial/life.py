@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -254,7 +253,7 @@ class _Trial:
             contract=setup.contract,
             plan=plan.as_written,
             clock=site.ground.kind,
-            started=ClockPair(self._clock.now_ns(), time.time_ns()),
+            started=ClockPair(self._clock.now_ns(), site.ground.wall_ns()),
             command=setup.command,
             identity=identity,
             prompt_length=self._corpus.length,

@@ -65,7 +65,7 @@ class Report(Struct, frozen=True, kw_only=True):
     """
 
     directory: str
-    kind: Literal["trial", "study"]
+    kind: Literal["trial", "study", "segment", "soak"]
     checks: tuple[Check, ...]
     counts: Counts
     verdict: TrialStatus | str | None = None

@@ -6,12 +6,15 @@ from nameplate.contract.contract import Contract
 from nameplate.contract.errors import NameplateError
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.slo import Slo
+from nameplate.contract.soak import SOAK_REQUESTS
 from nameplate.evidence.header import TrialHeader
 from nameplate.schedule.stage import process_of
 from nameplate.verdict.certainty import LEAST_CONFIDENCE, MOST_CONFIDENCE
 
 # Far above any trial: a week at a thousand requests a second.
 MOST_REQUESTS = 600_000_000
+# A soak that lasts a year is not one that anybody waits for.
+LONGEST_NS = 366 * 86_400 * 10**9
 # All of one machine's ports to one server.
 MOST_CONCURRENT = 65_536
 
@@ -32,8 +35,10 @@ def contract_implausible(contract: Contract) -> str | None:
 def _plan(plan: TrialPlan) -> str | None:
     if not 1 <= plan.concurrency <= MOST_CONCURRENT:
         return f"the plan's concurrency is {_short(plan.concurrency)}"
+    # A soak's number of requests is a cap: time ends it.
+    most = MOST_REQUESTS if plan.soak is None else SOAK_REQUESTS
     for name, count in (("requests", plan.requests), ("warmup", plan.warmup)):
-        if not 0 <= count <= MOST_REQUESTS:
+        if not 0 <= count <= most:
             return f"the plan's {name} are {_short(count)}"
     if not 0 <= plan.stagger_ns < 1 << 63 or not 0 <= plan.attempt < 1 << 31:
         return "the plan's attempt or stagger is out of range"
@@ -44,6 +49,11 @@ def _plan(plan: TrialPlan) -> str | None:
             process_of(plan.arrivals)
     except NameplateError as error:
         return f"the plan's arrivals cannot be: {error.what}"
+    soak = plan.soak
+    if soak is not None:
+        times = (soak.duration_ns, soak.window_ns, soak.drain_ns, soak.scrape_ns, soak.client_sample_ns)
+        if soak.window_ns < 1 or not all(0 <= time_ns <= LONGEST_NS for time_ns in times):
+            return "the soak's times are out of range"
     return None
 
 

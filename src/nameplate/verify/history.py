@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import Struct, field
 
@@ -15,7 +16,7 @@ from nameplate.evidence.records import HEADER, LAST_KIND, Kind, Record
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
 from nameplate.measure.from_disk import ReadTotals
-from nameplate.measure.rebuild import Exchange, PromptFacts, rebuilt_from
+from nameplate.measure.rebuild import Exchange, PromptFacts, Rebuilt, rebuilt_from
 from nameplate.schedule.stage import Requests
 
 # Records compress some 15:1, those of reads that were not kept some 30:1. What expands further is made to, or a server
@@ -57,6 +58,36 @@ class History(Struct):
             self.faults.append(said)
 
 
+class Ended(Protocol):
+    """Take each request as it is rebuilt, and know which there were."""
+
+    def __contains__(self, index: object, /) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def take(self, rebuilt: Rebuilt) -> None: ...
+
+
+class _Held:
+    """Keep all rebuilt requests in the history."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+
+    def __contains__(self, index: object) -> bool:
+        return index in self._history.rows
+
+    def __len__(self) -> int:
+        return len(self._history.rows)
+
+    def take(self, rebuilt: Rebuilt) -> None:
+        history, index = self._history, rebuilt.row.index
+        history.rows[index] = rebuilt.row
+        history.timelines[index] = rebuilt.timeline
+        if not rebuilt.whole:
+            history.bare.add(index)
+
+
 class Share(Struct, frozen=True):
     """Name the requests that one process replays: those with `index % shares == share`."""
 
@@ -67,11 +98,10 @@ class Share(Struct, frozen=True):
 class _Replayed(Exchange):
     """Replay one request, with what the audit must know of it."""
 
-    def __init__(self, index: int, header: TrialHeader, measured: bool) -> None:
+    def __init__(self, index: int, header: TrialHeader, measured: bool, kept: bool) -> None:
         super().__init__(index, header.contract.target.api)
         self.measured = measured
-        # What is kept of a soak is decided as it goes, and told in its journal.
-        self.kept = header.plan.soak is None and header.keeping.keeps(index)
+        self.kept = kept
 
 
 def replay_share(
@@ -82,7 +112,30 @@ def replay_share(
     share: Share,
 ) -> History:
     """Replay one share of the raw reads; what is wrong with them is in the history's faults, and nothing is raised."""
-    audit = _Audit(header, prompts, recorded, share)
+    return _audited(directory, _Audit(header, prompts, recorded, share))
+
+
+def replay_each(
+    directory: Path,
+    header: TrialHeader,
+    prompts: Mapping[int, PromptFacts],
+    recorded: Mapping[int, RequestRow],
+    ended: Ended,
+    keeps: Callable[[int, int], bool],
+    share: Share,
+) -> History:
+    """Replay raw reads of any length: each request goes to `ended`, and of the reads' lateness nothing is held.
+
+    `keeps(index, scheduled_ns)` says whether the bytes of a request are kept. The history has no rows.
+    """
+    return _audited(directory, _Audit(header, prompts, recorded, share, ended, keeps))
+
+
+def _forget(_value: int) -> None:
+    pass
+
+
+def _audited(directory: Path, audit: _Audit) -> History:
     try:
         for frame in _bounded_frames(directory, audit.history):
             audit.take(frame)
@@ -120,8 +173,15 @@ class _Audit:
         prompts: Mapping[int, PromptFacts],
         recorded: Mapping[int, RequestRow],
         share: Share,
+        ended: Ended | None = None,
+        keeps: Callable[[int, int], bool] | None = None,
     ) -> None:
         self.history = History()
+        self._ended = ended if ended is not None else _Held(self.history)
+        totals, every = self.history.totals, ended is not None
+        self._since = _forget if every else totals.since_empty_ns.append
+        self._doubt = _forget if every else totals.arrival_doubt_ns.append
+        self._keeps = keeps if keeps is not None else lambda index, _t_ns: header.keeping.keeps(index)
         self._share = share
         self._header = header
         self._requests = Requests(header.plan)
@@ -134,8 +194,7 @@ class _Audit:
     def take(self, frame: bytes) -> None:
         """Replay one frame's records; EvidenceError where they cannot be told apart."""
         history, opened = self.history, self._open
-        since_append = history.totals.since_empty_ns.append
-        doubt_append = history.totals.arrival_doubt_ns.append
+        since_append, doubt_append = self._since, self._doubt
         unpack_from, head = HEADER.unpack_from, HEADER.size
         at, end = 0, len(frame)
         share, shares = self._share.share, self._share.shares
@@ -209,7 +268,7 @@ class _Audit:
     def _other(self, record: Record, exchange: _Replayed | None) -> None:
         kind, request = record.kind, record.request
         if kind == _SCHEDULED and exchange is None:
-            exchange = self._begin(request)
+            exchange = self._begin(request, record.t_ns)
             if exchange is None:
                 return
         elif exchange is None or kind == _SCHEDULED:
@@ -228,26 +287,27 @@ class _Audit:
         if exchange.ended:
             self._close(exchange)
 
-    def _begin(self, request: int) -> _Replayed | None:
+    def _begin(self, request: int, t_ns: int) -> _Replayed | None:
         try:
             self._requests.phase(request)
         except KeyError:
             self._misplaced(request, _SCHEDULED)
             return None
-        if request in self.history.rows:
+        if request in self._ended:
             self._misplaced(request, _SCHEDULED)
             return None
-        if len(self._open) >= OPEN_LIMIT or len(self.history.rows) > len(self._recorded) + OPEN_LIMIT:
+        if len(self._open) >= OPEN_LIMIT or len(self._ended) > len(self._recorded) + OPEN_LIMIT:
             raise EvidenceError(f"{layout.READS}: more requests than can have been in flight or have a row")
-        exchange = _Replayed(request, self._header, self._requests.measured(request))
+        kept = self._keeps(request, t_ns)
+        exchange = _Replayed(request, self._header, self._requests.measured(request), kept)
         self._open[request] = exchange
         return exchange
 
     def _bare(self, record: Record, exchange: _Replayed) -> None:
         totals = self.history.totals
         if exchange.measured:
-            totals.since_empty_ns.append(record.since_empty_ns)
-            totals.arrival_doubt_ns.append(record.since_empty_ns)
+            self._since(record.since_empty_ns)
+            self._doubt(record.since_empty_ns)
             totals.user_stamped += record.delay_ns < 0
         if exchange.kept and exchange.whole:
             self.history.fault(
@@ -257,10 +317,7 @@ class _Audit:
     def _close(self, exchange: _Replayed) -> None:
         self._open.pop(exchange.index, None)
         rebuilt = rebuilt_from(exchange, self._requests, self._prompts, self._recorded)
-        self.history.rows[exchange.index] = rebuilt.row
-        self.history.timelines[exchange.index] = rebuilt.timeline
-        if not rebuilt.whole:
-            self.history.bare.add(exchange.index)
+        self._ended.take(rebuilt)
 
     def _misplaced(self, request: int, kind: int) -> None:
         """Say once a request that a record of it stands where none can."""
@@ -271,7 +328,7 @@ class _Audit:
             return
         self._strays.add(request)
         name = Kind(kind).name
-        if request in self.history.rows:
+        if request in self._ended:
             where = "a second time" if kind == _SCHEDULED else "after its end"
         else:
             try:

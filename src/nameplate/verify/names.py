@@ -62,6 +62,12 @@ class Name(StrEnum):
     matrix = "matrix"
     curve = "curve"
 
+    unfinished = "unfinished"
+    segments = "segments"
+    soak_record = "soak_record"
+    soak_verdict = "soak_verdict"
+    drift = "drift"
+
 
 INTEGRITY: dict[Name, str] = {
     Name.manifest: "every file is in the manifest, with the size and the SHA-256 that it says",
@@ -131,6 +137,26 @@ CURVE_VERDICT: dict[Name, str] = {
     Name.curve: "every level has its status and numbers, and curves, knee and losses follow from them",
 }
 
+# Of one segment of a soak; its gates are judged over all of them.
+SEGMENT: dict[Name, str] = {
+    **{name: meaning for name, meaning in INTEGRITY.items() if name not in (Name.concurrency, Name.identity)},
+    Name.unfinished: "every request without an end is named, with what the raw reads tell of how far it had come",
+}
+
+SOAK: dict[Name, str] = {
+    Name.study_manifest: STUDY_INTEGRITY[Name.study_manifest],
+    Name.study_files: "contract, journal and record are whole and of their documented format",
+    Name.study_contract: "record and every segment carry the soak's contract",
+    Name.study_prompts: "no prompt occurs in two segments, or in the probe or the calibration",
+    Name.segments: "segments follow each other, each planned for what was left, and the record lists every one",
+    Name.soak_record: "counts, rates, percentiles, windows and gaps over all segments are recomputed from theirs",
+}
+
+SOAK_VERDICT: dict[Name, str] = {
+    Name.drift: "the drift of every series follows from the recomputed windows",
+    Name.soak_verdict: "verdict, reasons and exit code follow from SLOs, gates and what ended the soak",
+}
+
 MEANING: dict[Name, str] = {
     **INTEGRITY,
     **GATES,
@@ -139,6 +165,10 @@ MEANING: dict[Name, str] = {
     **STUDY_VERDICT,
     **SPEED_VERDICT,
     **CURVE_VERDICT,
+    Name.unfinished: SEGMENT[Name.unfinished],
+    Name.segments: SOAK[Name.segments],
+    Name.soak_record: SOAK[Name.soak_record],
+    **SOAK_VERDICT,
 }
 
 
@@ -146,5 +176,5 @@ def group_of(name: Name) -> Group:
     """Return the group that a check is shown in."""
     if name in GATES:
         return "gates"
-    verdicts = {**VERDICT, **STUDY_VERDICT, **SPEED_VERDICT, **CURVE_VERDICT}
+    verdicts = {**VERDICT, **STUDY_VERDICT, **SPEED_VERDICT, **CURVE_VERDICT, **SOAK_VERDICT}
     return "verdict" if name in verdicts else "integrity"

@@ -50,7 +50,7 @@ def read_bodies(reader: TrialReader, header: TrialHeader, prefix: str, ledger: L
                 ledger.fail(Name.files, f"{layout.PROMPTS}: {store.torn}")
             if store.repeated:
                 ledger.fail(Name.prompts_as_sent, f"{store.repeated} indices have two bodies")
-            expected = _Expected(header)
+            expected = Expected(header)
             for index in store.indices():
                 body = store.body(index)
                 bodies.facts[index] = prompt_facts(body, len(prefix), header.contract.target.limit_field)
@@ -62,7 +62,7 @@ def read_bodies(reader: TrialReader, header: TrialHeader, prefix: str, ledger: L
     return bodies
 
 
-class _Expected:
+class Expected:
     """Make each body again from the contract and its own text, and say where it departs."""
 
     def __init__(self, header: TrialHeader) -> None:
@@ -134,17 +134,23 @@ def check_bodies(plan: TrialPlan, bodies: Bodies, rows: Mapping[int, RequestRow]
             if bodies.kept:
                 ledger.fail(name, f"request {index} has no body")
             continue
-        if row.prompt_sha256 != facts.sha256:
-            ledger.fail(name, f"request {index}: its row names another prompt than its body holds")
-        elif row.prompt_head_sha256 != facts.head_sha256:
-            ledger.fail(name, f"request {index}: its row names another head than its body has")
-        elif row.asked_output_tokens != facts.output_tokens:
-            ledger.fail(
-                name,
-                f"request {index}: its row asks for {row.asked_output_tokens} tokens, its body for "
-                f"{facts.output_tokens}",
-            )
+        check_body(row, facts, ledger)
     ledger.close(name, f"{len(rows)} rows name their bodies", len(rows))
+
+
+def check_body(row: RequestRow, facts: PromptFacts, ledger: Ledger) -> None:
+    """Hold one row's prompt against its kept body."""
+    name = Name.prompts_as_sent
+    if row.prompt_sha256 != facts.sha256:
+        ledger.fail(name, f"request {row.index}: its row names another prompt than its body holds")
+    elif row.prompt_head_sha256 != facts.head_sha256:
+        ledger.fail(name, f"request {row.index}: its row names another head than its body has")
+    elif row.asked_output_tokens != facts.output_tokens:
+        ledger.fail(
+            name,
+            f"request {row.index}: its row asks for {row.asked_output_tokens} tokens, its body for "
+            f"{facts.output_tokens}",
+        )
 
 
 def check_disjoint(

@@ -98,23 +98,8 @@ def check_rows(
     untold = 0
     for index, row in recorded.items():
         rebuilt = history.rows.get(index)
-        if rebuilt is None or rebuilt == row:
-            continue
-        bare = index in history.bare
-        silent = written_by != __version__ and row.longest_channel_chars is None and row.loop is None
-        untold += silent
-        for name, fields in _FIELDS.items():
-            if silent and name is Name.loops:
-                continue
-            for field in fields:
-                if bare and name is not Name.plan and field not in _WITHOUT_BYTES:
-                    continue
-                here, there = getattr(row, field), getattr(rebuilt, field)
-                if here != there:
-                    said = field.rstrip("_")
-                    ledger.fail(
-                        name, f"request {index}: {said} is {_told(here)}, raw reads say {_told(there)}"
-                    )
+        if rebuilt is not None and rebuilt != row:
+            untold += compare_row(row, rebuilt, index in history.bare, ledger, written_by=written_by)
     for name in _OF_STREAMS:
         if history.bare:
             ledger.unverified(name, unkept(history))
@@ -123,6 +108,23 @@ def check_rows(
     if untold:
         said = f"{untold} rows are of version {clipped(written_by, 40)}, which did not look for loops"
         ledger.close(Name.loops, said, len(recorded))
+
+
+def compare_row(row: RequestRow, rebuilt: RequestRow, bare: bool, ledger: Ledger, *, written_by: str) -> bool:
+    """Compare one recorded row with its rebuilt one; return whether its writer did not yet look for loops."""
+    index = row.index
+    silent = written_by != __version__ and row.longest_channel_chars is None and row.loop is None
+    for name, fields in _FIELDS.items():
+        if silent and name is Name.loops:
+            continue
+        for field in fields:
+            if bare and name is not Name.plan and field not in _WITHOUT_BYTES:
+                continue
+            here, there = getattr(row, field), getattr(rebuilt, field)
+            if here != there:
+                said = field.rstrip("_")
+                ledger.fail(name, f"request {index}: {said} is {_told(here)}, raw reads say {_told(there)}")
+    return silent
 
 
 def unkept(history: History) -> str:

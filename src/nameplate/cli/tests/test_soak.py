@@ -1,0 +1,190 @@
+"""`nameplate soak`, `watch`, `show`, `verify`: minutes in simulated time, ends of every kind, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nameplate.cli.tests.conftest import Run
+from nameplate.cli.tests.soaks import QUIET, kill, record_of
+from nameplate.evidence import layout
+from nameplate.measure.soak.result import decode_soak
+from nameplate.verify import verify
+
+SOAK = ("soak", "sim:demo")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("soak",), "TARGET is missing"),
+        ((*SOAK, "-c", "2", "--duration", "1m"), "--shape is missing"),
+        ((*SOAK, "--shape", "64/8", "-c", "2"), "--duration is missing"),
+        ((*SOAK, "--shape", "64/8", "--duration", "1m"), "Either --concurrency or --rate"),
+        ((*SOAK, "--shape", "64/8", "--duration", "1m", "-c", "2", "--rate", "1"), "Either --concurrency or --rate"),
+        ((*SOAK, "--shape", "64/8", "--duration", "1m", "-c", "2", "--arrivals", "constant"), "open loop"),
+        ((*SOAK, "--shape", "64/8", "--duration", "0s", "-c", "2"), "no soak"),
+        ((*SOAK, "--shape", "64/8", "--duration", "soon", "-c", "2"), "not a duration"),
+        ((*SOAK, "--shape", "64/8", "--duration", "1m", "-c", "2", "--window", "2m"), "does not fit"),
+        ((*SOAK, "--shape", "64/8", "--duration", "1m", "-c", "2", "--window", "1ms"), "does not fit"),
+        ((*SOAK, "--shape", "64/8", "--duration", "1m", "-c", "2", "--start", "handover"), "--start"),
+        ((*SOAK, "--shape", "64/8", "--duration", "1m", "-c", "2", "--raw-budget", "much"), "not a size"),
+        ((*SOAK, "--shape", "64/8", "--duration", "1m", "-c", "2", "--raw-budget", "1GB", "--no-raw"), "contradict"),
+        ((*SOAK, "--shape", "64/8", "--duration", "1m", "-c", "2", "--max-drift", "150%"), "not a share"),
+        ((*SOAK, "--shape", "64/8", "--duration", "1m", "-c", "2", "--workers", "2"), "one load process"),
+        ((*SOAK, "--shape", "8k/1k", "--duration", "1m", "-c", "2", "--out", "x"), "context holds"),
+        (("soak", "--resume", "."), "not a study"),
+        (("watch", "."), "no soak"),
+        (("watch", ".", "--every", "often"), "no soak"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_in_words(run: Run, arguments: tuple[str, ...], words: str) -> None:
+    """Exit code 2, what is wrong, and no directory left behind."""
+    code, out, err = run(*arguments)
+    assert code == 2 and words in err + out
+    assert not Path("runs").exists() and not Path("x").exists()
+
+
+def test_a_data_set_that_ends_is_refused(run: Run, tmp_path: Path) -> None:
+    """Time ends a soak, so its prompts must not."""
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "one"}\n')
+    code, _out, err = run(*SOAK, *QUIET, "--dataset", "rows.jsonl")
+    assert code == 2 and "A data set ends" in err
+
+
+def test_a_steady_soak_holds_and_verifies(run: Run) -> None:
+    """The answer names SLO and sums, the record holds the verdict, everything is recomputed; JSON is the result."""
+    code, out, err = run(*SOAK, *QUIET, "--slo", "ttft p95 < 1s", "--out", "x", "--json")
+    result = decode_soak(out.encode())
+    assert (code, result.verdict.status) == (0, "pass"), result.verdict.reasons
+    assert {held.series for held in result.drift.series if held.conclusion == "steady"} >= {
+        "ttft_p50",
+        "itl_p50",
+    }
+    assert result.counts.sent == result.counts.ok == 180
+    record = record_of("x")
+    assert (record.exit_code, record.left_ns, record.result) == (0, 0, result)
+    assert [(entry.key, entry.state, entry.ended_by) for entry in record.segments] == [
+        ("soak.s1", "ended", "duration")
+    ]
+    assert verify(Path("x")).exit_code == 0 and verify(Path("x/trials/soak.s1")).exit_code == 0
+    code, out, _err = run("show", "x", "--all")
+    assert code == 0 and "180 sent = 180 ok" in out and "126" not in err
+    assert run("show", "x/trials/soak.s1", "7")[0] == 0
+    code, out, _err = run("watch", ".", "--once")
+    assert code == 0 and "soak ended" in out and "180 sent, 180 ok" in out
+    code, out, _err = run("watch", "x/trials/soak.s1", "--json")
+    assert code == 0 and json.loads(out)["state"] == "ended"
+    code, out, _err = run(*SOAK[:1], "--resume", "x")
+    assert code == 0 and "180 sent" in out and verify(Path("x")).exit_code == 0
+
+
+def test_it_tells_first_how_the_load_fits_and_what_it_takes(run: Run) -> None:
+    """KV pool in full budgets, disk, and when it ends stand before the load."""
+    _code, _out, err = run(*SOAK, "--shape", "64/8", "-c", "40", "--duration", "2s", "--out", "x")
+    before = err[: err.index("soak.s1: load")]
+    assert "hold 910.2 requests of 64/8 at their full 72 tokens; concurrency 40" in before
+    assert "at most 32 requests at once: of 40, 8 wait" in before
+    assert "on disk for 1,000 requests" in before and "submitting for 2.0 s" in before
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [("slowing:30", "drifting up"), ("slower:3@95", "stepped at 0:0")],
+)
+def test_a_server_that_changes_is_found_out(run: Run, fault: str, words: str) -> None:
+    """A drift beyond --max-drift is exit code 1, with its series, size and moment; without a limit it is told."""
+    code, out, _err = run(
+        *SOAK, *QUIET, "--fault", fault, "--max-drift", "50%", "--window", "6s", "--out", "x"
+    )
+    assert code == 1 and words in out, out
+    assert verify(Path("x")).exit_code == 0
+
+
+def test_a_restart_is_named_with_its_recovery(run: Run) -> None:
+    """Failures, the time away and two parts of the server; an error rate within its limit still holds."""
+    code, out, _err = run(*SOAK, *QUIET, "--fault", "restart:30@60", "--max-error-rate", "30%", "--out", "x")
+    result = record_of("x").result
+    assert result is not None and len(result.parts) == 2 and result.counts.failed > 10
+    (outage,) = result.segments[0].outages
+    assert outage.restarted and outage.recovery_ns is not None and outage.recovery_ns > 20 * 10**9
+    assert code == 0 and "Server lost" in out and "restarted" in out
+    assert run(*SOAK, *QUIET, "--fault", "restart:30@60", "--out", "y")[0] == 1
+    assert verify(Path("x")).exit_code == 0
+
+
+def test_a_server_lost_for_good_is_exit_code_5(run: Run) -> None:
+    """It did not come back before the end."""
+    code, out, _err = run(*SOAK, *QUIET, "--fault", "restart:3600@120", "--out", "x")
+    assert code == 5 and "not back within what was observed" in out
+    assert verify(Path("x")).exit_code == 0
+
+
+def test_all_that_is_left_is_named(run: Run) -> None:
+    """The drain of an overloaded server is cut: each of the 38 is listed with how far it had come."""
+    code, out, _err = run(
+        *SOAK, "--shape", "1024/2048", "-c", "38", "--duration", "8s", "--drain", "1s", "--out", "x"
+    )
+    result = record_of("x").result
+    assert code == 0 and result is not None
+    left = result.segments[0].unfinished
+    assert len(left) == 38 == result.counts.cancelled + result.counts.unfinished
+    fates = {request.fate for request in left}
+    assert "decoding" in fates and all(request.tokens for request in left if request.fate == "decoding")
+    assert "Left without an end: 38 requests" in out and out.count("cancelled") >= 38
+    assert verify(Path("x")).exit_code == 0
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.93])
+def test_a_killed_soak_goes_on(run: Run, share: float) -> None:
+    """What was cut short is sealed as it is, a new segment submits what is left, the gap is told, and all verifies."""
+    assert run(*SOAK, *QUIET, "--out", "x")[0] == 0
+    kill("x", share)
+    code, out, _err = run("watch", "x", "--once")
+    assert code == 0 and "soak killed" in out
+    report = verify(Path("x"))
+    assert report.exit_code == 3, [check for check in report.all_checks() if check.status == "fail"]
+    code, out, err = run(*SOAK, "--resume", "x")
+    assert code == 0 and "soak.s1 was cut short by a kill" in err and "between soak.s1 and soak.s2" in out
+    record = record_of("x")
+    first, second = record.segments
+    assert (first.state, first.ended_by, second.state, second.ended_by) == (
+        "killed",
+        None,
+        "ended",
+        "duration",
+    )
+    assert abs(first.covered_ns + second.planned_ns - 180 * 10**9) < 2 * 10**9 and record.left_ns == 0
+    assert record.result is not None and len(record.result.gaps) == 1 and record.result.gaps[0].length_s
+    report = verify(Path("x"))
+    assert report.exit_code == 0, [
+        check for check in report.all_checks() if check.status in ("fail", "unverified")
+    ]
+
+
+def test_a_soak_that_is_held_is_not_resumed(run: Run) -> None:
+    """The process that runs it holds it: a second one is refused, and whoever looks on sees that it lives."""
+    from nameplate.studies.soak_archive import SoakArchive
+
+    assert run(*SOAK, *QUIET, "--out", "x")[0] == 0
+    kill("x", 0.5)
+    with SoakArchive.open(Path("x")).held():
+        code, out, _err = run("watch", "x", "--json")
+        assert code == 0 and json.loads(out)["state"] == "running"
+        code, _out, err = run(*SOAK, "--resume", "x")
+    assert code == 2 and "still running" in err
+    assert not (Path("x") / layout.TRIALS / "soak.s2").exists()
+
+
+def test_other_terms_are_refused_on_resume(run: Run) -> None:
+    """A soak goes on as it began."""
+    assert run(*SOAK, *QUIET, "--out", "x")[0] == 0
+    kill("x", 0.5)
+    code, _out, err = run(*SOAK, "--resume", "x", "--duration", "1h", "--slo", "ttft p95 < 1s")
+    assert code == 2 and "--duration, --slo cannot be changed" in err
+    code, _out, err = run("soak", "--resume", "x")
+    assert code == 2 and "Name it again" in err
+    code, _out, err = run("soak", "http://127.0.0.1:1", "--resume", "x")
+    assert code == 2 and "simulated time" in err
