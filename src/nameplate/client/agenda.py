@@ -32,6 +32,10 @@ class Start(NamedTuple):
     offset: int
 
 
+# Workers see within a poll or two that all are ready; a stage begins when the last of them has.
+TOGETHER_NS = 5_000_000
+
+
 class Agenda:
     """Go through the stages of one order, this worker's share of them; times are monotonic nanoseconds.
 
@@ -100,8 +104,10 @@ class Agenda:
         return self._stages[following].first_index
 
     def begin(self, now_ns: int) -> None:
-        """Start the next stage; its first requests become due."""
+        """Start the next stage; its first requests become due. Several workers begin it at one moment."""
         self._due.clear()
+        if self._workers > 1:
+            now_ns = self._counter.agree(Count.BEGAN, self._number + 1, now_ns + TOGETHER_NS)
         self._enter(now_ns)
         schedule = self._stages[self._number].schedule
         if isinstance(schedule, OpenLoop):

@@ -20,12 +20,14 @@ class Count(IntEnum):
 
     TAKEN: requests started beyond the opening ones. RESTARTED: slots of a ramp that started a second request.
     LEFT and READY: workers that have nothing left in the stage, and then have their connections for the next.
+    BEGAN is no count: when the stage began, as they agreed.
     """
 
     TAKEN = 0
     RESTARTED = 1
     LEFT = 2
     READY = 3
+    BEGAN = 4
 
 
 class Counter(Protocol):
@@ -39,6 +41,9 @@ class Counter(Protocol):
 
     def value(self, count: Count, stage: int) -> int:
         """Return what all workers together have counted."""
+
+    def agree(self, count: Count, stage: int, value: int) -> int:
+        """Return the value above 0 that the first of the workers proposed."""
 
 
 class LocalCounter:
@@ -60,6 +65,9 @@ class LocalCounter:
     def value(self, count: Count, stage: int) -> int:
         return self._values.get((count, stage), 0)
 
+    def agree(self, count: Count, stage: int, value: int) -> int:
+        return self._values.setdefault((count, stage), value)
+
 
 class SharedCounter:
     """Count over all processes that map the same file."""
@@ -80,6 +88,16 @@ class SharedCounter:
     def value(self, count: Count, stage: int) -> int:
         (value,) = _CELL.unpack_from(self._map, _at(count, stage))
         return int(value)
+
+    def agree(self, count: Count, stage: int, value: int) -> int:
+        fcntl.lockf(self._fd, fcntl.LOCK_EX)
+        try:
+            agreed = self.value(count, stage)
+            if not agreed:
+                _CELL.pack_into(self._map, _at(count, stage), value)
+            return agreed or value
+        finally:
+            fcntl.lockf(self._fd, fcntl.LOCK_UN)
 
     def _increase(self, count: Count, stage: int, limit: int | None) -> int | None:
         # A lock costs some 3 us and is taken once a request, not once a chunk.

@@ -27,7 +27,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """Hold a load as of its last report. `ended` and `total` are of the running stage, times are the view's own.
 
     `ttft_p50_ns` and `ttft_judged_ns` are over the `ttfts` first outputs so far. `held` is of streams that are held;
-    of prefill samples `prompt_tokens` is the length asked, `least` how many there will be at the least.
+    of prefill samples `prompt_tokens` is the length asked, `least` how many there will be at the least. `from_sending`
+    says that the TTFTs so far are not those that are judged, which count from schedule.
     """
 
     stage: str
@@ -45,6 +46,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     held: HeldShot | None = None
     prompt_tokens: int | None = None
     least: int | None = None
+    from_sending: bool = False
 
     @property
     def left_s(self) -> float | None:
@@ -97,6 +99,7 @@ def snapshot(
         ttft_judged_supported=supported(len(ordered), judged),
         server=server,
         held=held,
+        from_sending=plan.arrivals is not None,
         prompt_tokens=None if sampling is None else plan.shape.input_tokens,
         least=None if sampling is None else sampling.least,
     )
@@ -153,7 +156,8 @@ def say_ttft(shot: Snapshot, slo: Slo | None) -> str:
             f" (< {numbers.limit(slo.limit_ns)})",
         )
     p50 = numbers.duration(shot.ttft_p50_ns)
-    return f"TTFT so far: p50 {p50}, {name} {judged}{mark}{limit}, n {shot.ttfts}"
+    said = "TTFT from sending so far" if shot.from_sending else "TTFT so far"
+    return f"{said}: p50 {p50}, {name} {judged}{mark}{limit}, n {shot.ttfts}"
 
 
 def say_requests(shot: Snapshot) -> str:

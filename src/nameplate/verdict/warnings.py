@@ -165,7 +165,7 @@ def stalled(count: int, longest_ns: int, after_ns: int, waited: int, sent: int, 
         Code.stalled,
         f"Nothing came from the server for {format_duration(longest_ns)}, from {format_duration(after_ns)} after the "
         f"first request on, while {waited} requests waited{meanwhile}.{lasted}{others}",
-        "The server, or what lies between, stood still: latencies of that time are no measure of this load.",
+        "The server, or what lies between, stood still: latencies of that time measure the stall and not the load.",
         "Look what happened then: the server's log, its host's memory and disk, the network.",
     )
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
 from nameplate.client.agenda import AHEAD_NS, LEAST_AHEAD, MOST_AHEAD
+from nameplate.client.counter import Counter, LocalCounter, SharedCounter
 from nameplate.client.order import LoadOrder
 from nameplate.client.tests.orders import MS, UNAVAILABLE, Reply, Script, order_of, plan_of, streamed
 from nameplate.contract.arrivals import ArrivalKind, ArrivalPlan
@@ -92,14 +95,30 @@ def test_workers_send_the_union_of_the_plan(
     seen: dict[int, int] = {}
     for worker in range(workers):
         script = Script(open_order(arrivals, requests, worker=worker, workers=workers), lambda _: NEVER)
-        began = script.now_ns
-        script.load.agenda.begin(began)
+        script.load.agenda.begin(script.now_ns)
+        began = script.load.agenda.began_ns or 0
         while script.load.agenda.next_ns() is not None:
             script.step()
         for at, index in script.starts:
             assert index not in seen
             seen[index] = at - began
     assert [seen[index] for index in range(requests)] == due
+
+
+@pytest.mark.parametrize("counter", ["local", "shared"])
+def test_workers_begin_at_one_moment(tmp_path: Path, counter: str) -> None:
+    """However far apart they see that all are ready, their arrivals are counted from the same time."""
+    counters: list[Counter] = (
+        [LocalCounter()] * 3 if counter == "local" else [SharedCounter(tmp_path / "count") for _ in range(3)]
+    )
+    begins = []
+    for worker, count in enumerate(counters):
+        script = Script(
+            open_order(arrivals_of(), 30, worker=worker, workers=3), lambda _: NEVER, counter=count
+        )
+        script.load.agenda.begin(script.now_ns + worker * 700_000)
+        begins.append(script.load.agenda.began_ns)
+    assert len(set(begins)) == 1 and (begins[0] or 0) > script.now_ns
 
 
 def test_a_worker_without_a_share_is_over_at_once() -> None:
