@@ -270,7 +270,7 @@ class Engine:
         if batch:
             padded = next((size for size in parameters.decode_graph_sizes if size >= batch), batch)
             duration += parameters.decode_step_ns + parameters.decode_sequence_ns * padded
-        duration *= self.pace
+        duration *= self.pace * parameters.spell(self._now_ns)
         if parameters.noise:
             duration *= max(0.1, self._random.gauss(1.0, parameters.noise))
         counters.steps += 1

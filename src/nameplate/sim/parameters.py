@@ -1,5 +1,8 @@
 """What a simulated engine is made of: step costs, scheduler, KV pool, limits."""
 
+import math
+from functools import lru_cache
+from random import Random
 from typing import Literal
 
 import msgspec
@@ -20,6 +23,9 @@ class EngineParameters(msgspec.Struct, frozen=True, kw_only=True):
     `intake_request_ns` and `intake_token_ns`: what a request and each token of its prompt cost the one API server
     in front of the engine (HTTP, tokenising); it takes requests in one after another, and until then the engine
     neither runs nor counts them. `kv_claim_tokens`: what the server says its KV pool holds, where that is not true.
+    `noise` is the relative standard deviation of each step's length for itself; `spell_noise` that of the logarithm of
+    a factor that all steps within a spell of `spell_ns` share, a function of seed and time: a machine that is a little
+    faster now than a minute later.
     Raises ValueError for values that no server could have.
     """
 
@@ -46,6 +52,8 @@ class EngineParameters(msgspec.Struct, frozen=True, kw_only=True):
     acceptance: float = 0.0
     acceptance_spread: float = 0.0
     noise: float = 0.0
+    spell_noise: float = 0.0
+    spell_ns: int = 15 * 10**9
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -61,8 +69,16 @@ class EngineParameters(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("chunk_tokens must hold one decode step, drafts included")
         if not 0.0 <= self.acceptance < 1.0 or not 0.0 <= self.acceptance_spread < 1.0 or self.noise < 0.0:
             raise ValueError("acceptance and its spread lie in [0, 1), noise is not negative")
+        if self.spell_noise < 0.0 or self.spell_ns < 1:
+            raise ValueError("a spell lasts some time, and its noise is not negative")
         if self.intake_request_ns < 0 or self.intake_token_ns < 0.0:
             raise ValueError("taking a request in cannot end before it began")
+
+    def spell(self, now_ns: int) -> float:
+        """Return the factor that all steps of this moment's spell share; its median is one."""
+        if not self.spell_noise:
+            return 1.0
+        return _spell(self.seed, now_ns // self.spell_ns, self.spell_noise)
 
     @property
     def blocks(self) -> int:
@@ -73,3 +89,8 @@ class EngineParameters(msgspec.Struct, frozen=True, kw_only=True):
     def claimed_blocks(self) -> int:
         """Count the blocks that the server says its KV pool has."""
         return self.blocks if self.kv_claim_tokens is None else self.kv_claim_tokens // self.block_tokens
+
+
+@lru_cache(maxsize=64)
+def _spell(seed: int, number: int, noise: float) -> float:
+    return math.exp(Random(f"spell {number} of {seed}").gauss(0.0, noise))

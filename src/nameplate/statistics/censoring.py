@@ -45,6 +45,8 @@ def percentile_bounds(values: Iterable[Bounds], percent: float, missing: int = 0
         return None
     best = sorted([0.0] * missing + [value.best for value in held])
     worst = sorted([value.worst for value in held] + [math.inf] * missing)
+    if best == worst:
+        return Bounds.exactly(percentile(best, percent))
     return Bounds(percentile(best, percent), percentile(worst, percent))
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import cache
 
 from msgspec import Struct
 
 Number = int | float
 
 
+@cache
 def percent_as_fraction(percent: float) -> Fraction:
     """Return a percentage such as 95.0 as an exact share of one; ValueError outside 0..100."""
     # Through the shortest decimal text, because a person wrote 99.9 and meant 999/1000, not its binary neighbour.

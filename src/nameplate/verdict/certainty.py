@@ -40,6 +40,8 @@ from nameplate.verdict.trial import SloResult
 LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.5, 0.9999
 # A server at half of the share that is allowed is met by the bound of requests so often.
 POWER = 0.8
+# What a probe must leave of the limit where too many of its requests are over: more than trials usually differ by.
+IN_HAND = 0.1
 # No probability below it is told from zero beside one.
 _LEAST_ERROR = 1e-12
 # More trials a level than this nobody runs: a day at a minute and a half each.
@@ -76,6 +78,7 @@ def steps_down(level: int, begun: Iterable[int], first: int) -> int:
     return sum(level < other <= first for other in begun)
 
 
+@cache
 def allowed(n: int, share: float, confidence: float) -> int | None:
     """Return how many of n may be over so that the bound of their share stays below `share`; None if not even 0 may."""
     target = math.log1p(-confidence)
@@ -164,16 +167,21 @@ def further_ns(results: Sequence[SloResult], confidence: float) -> float | None:
 
 
 def promising(rules: Rules, slos: Sequence[SloResult]) -> bool:
-    """Say whether one passing probe has so few requests over that its level may be certified; it only navigates.
+    """Say whether a passing probe's level may be certified: few requests over, or a tenth of the limit in hand.
 
-    In doubt it says yes: a level too high is soon refused, one too low takes all trials before the next is tried.
+    It only navigates. In doubt it says yes: a level too high is soon refused, one too low takes all of its trials
+    before the next is tried.
     """
     needs = demand(rules, sizes_of(slos))
-    for result in slos:
-        few = allowed(result.whole.n * needs.trials, claim(result.slo), needs.confidence)
-        if few is None or result.whole.over_at_worst > math.ceil(few / needs.trials):
-            return False
-    return True
+
+    def may(result: SloResult) -> bool:
+        whole, limit_ns = result.whole, result.slo.limit_ns
+        few = allowed(whole.n * needs.trials, claim(result.slo), needs.confidence)
+        if few is not None and whole.over_at_worst <= math.ceil(few / needs.trials):
+            return True
+        return limit_ns is not None and whole.worst is not None and whole.worst <= (1 - IN_HAND) * limit_ns
+
+    return all(map(may, slos))
 
 
 def trials_bound(needs: Demand, trials: int) -> float:
