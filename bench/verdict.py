@@ -356,7 +356,7 @@ def _lines(setting: Setting, given: argparse.Namespace) -> Iterator[str]:
         yield from main_tables(setting, noises, protocols, slopes[0] if slopes else 0.05)
     if "level" in tables:
         noise = Noise.parse(given.noise[0] if given.noise else "spread=0.5")
-        yield from characteristic(setting, noise, protocols, 2000 if given.quick else 60_000)
+        yield from characteristic(setting, noise, protocols, 1000 if given.quick else 20_000)
     if "slope" in tables:
         yield from slope_table(setting, given.noise or STEEPNESS, slopes or SLOPES, protocols)
     if "engine" in tables:
