@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from nameplate.cli.options import (
+    concurrency_options,
     contract_options,
     evidence_options,
     protocol_options,
@@ -38,7 +39,8 @@ from nameplate.cli.options import (
 @server_options
 @sampling_options()
 @contract_options
-@protocol_options
+@concurrency_options
+@protocol_options()
 @evidence_options
 def command(target: str | None, **options: Any) -> int:
     """Find the largest concurrency at which TARGET (a URL, or sim:PRESET) keeps the SLOs, and prove it."""
@@ -47,7 +49,7 @@ def command(target: str | None, **options: Any) -> int:
     from nameplate.report.capacity import capacity_summary
     from nameplate.report.console import answers
 
-    found, directory = study_run.run_capacity(target, options, tuple(sys.argv[1:]))
+    found, directory = study_run.run_boundary(target, options, tuple(sys.argv[1:]))
     if options["as_json"]:
         print_json(found.plate)
     else:

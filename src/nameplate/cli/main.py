@@ -15,6 +15,7 @@ from nameplate.contract.errors import Interrupted, NameplateError
 # Loaded when called: `nameplate --help` must not wait for what it does not use.
 COMMANDS = {
     "capacity": "Find the largest concurrency that keeps an SLO, confirmed on both sides.",
+    "rate": "Find the highest request rate that keeps an SLO with a bounded queue, confirmed on both sides.",
     "curve": "Measure throughput and latency level by level, and find where more load only adds waiting.",
     "speed": "Measure how fast it is, by context length and by simultaneous requests.",
     "soak": "Send one load for hours, and account for every request of it.",

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from nameplate.contract.rates import RateRules
 from nameplate.contract.rules import Rules
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -117,8 +118,39 @@ def evidence_options(command: F) -> F:
     )(command)  # fmt: skip
 
 
-def protocol_options(command: F) -> F:
-    """Add every constant of the capacity protocol, each with the protocol's value as default."""
+def concurrency_options(command: F) -> F:
+    """Add which concurrencies may be tried."""
+    positive = click.IntRange(min=1)
+    return _all(
+        click.option("--min", "min_concurrency", type=positive, default=_RULES.min_concurrency, show_default=True,
+                     help="Lowest level."),
+        click.option("--max", "max_concurrency", type=positive, default=_RULES.max_concurrency, show_default=True,
+                     help="Highest level."),
+        click.option("--guess", type=positive, help="Where the locator starts."),
+    )(command)  # fmt: skip
+
+
+def rate_options(command: F) -> F:
+    """Add which rates may be tried, how far apart, and how requests arrive."""
+    rules = RateRules()
+    return _all(
+        click.option("--min", "min_rate", type=float, default=rules.min_per_s, show_default=True, metavar="RATE",
+                     help="Lowest rate, in requests a second."),
+        click.option("--max", "max_rate", type=float, default=rules.max_per_s, show_default=True, metavar="RATE",
+                     help="Highest rate."),
+        click.option("--guess", type=float, metavar="RATE",
+                     help="Where the locator starts.  [default: 1 / E2E alone]"),
+        click.option("--resolution", default=f"{rules.resolution * 100:g}%", show_default=True, metavar="SHARE",
+                     help="How far neighbouring rates are apart at most."),
+        click.option("--arrivals", default=rules.kind, show_default=True, metavar="poisson|constant|gamma:SHAPE",
+                     help="How arrivals are spread."),
+        click.option("--outstanding-limit", type=click.IntRange(min=1), default=rules.outstanding_limit,
+                     show_default=True, help="So many unanswered requests end a trial, which fails."),
+    )(command)  # fmt: skip
+
+
+def protocol_options(requests: str = "[default: max(64, 4C, 3/(1-p))]") -> Callable[[F], F]:
+    """Add every other constant of the protocol, with its value as default; `requests` says how many make a trial."""
     positive, whole = click.IntRange(min=1), click.IntRange(min=0)
     return _all(
         click.option("--confirmations", type=positive, default=_RULES.confirmations, show_default=True,
@@ -131,19 +163,14 @@ def protocol_options(command: F) -> F:
                      help="Certify the rated level at this confidence, e.g. 95%: more trials, see docs/verdict.md."),
         click.option("--loop-limit", default="5%", show_default=True,
                      help="Answers that may end in a loop, where none of the baseline's did."),
-        click.option("--requests", type=positive, help="Measured requests a trial.  [default: max(64, 4C, 3/(1-p))]"),
+        click.option("--requests", type=positive, help=f"Measured requests a trial.  {requests}"),
         click.option("--warmup", type=whole, default=_RULES.warmup, show_default=True,
                      help="Serial warm-up requests of a confirmation."),
         click.option("--quiet", "quiet_s", default="15s",
                      help="Quiet interval before each confirmation.  [default: 15s; none in virtual time]"),
-        click.option("--min", "min_concurrency", type=positive, default=_RULES.min_concurrency, show_default=True,
-                     help="Lowest level."),
-        click.option("--max", "max_concurrency", type=positive, default=_RULES.max_concurrency, show_default=True,
-                     help="Highest level."),
-        click.option("--guess", type=positive, help="Where the locator starts."),
         click.option("--max-trials", type=positive,
                      help=f"Trials a shape may use.  [default: {_RULES.max_trials}, and what --confidence adds]"),
         click.option("--max-time", help="Time the study may take, e.g. 2h."),
         click.option("--operate-below", type=whole, default=_RULES.operate_below, show_default=True,
                      help="Operating policy: so many steps below the rated number."),
-    )(command)  # fmt: skip
+    )  # fmt: skip

@@ -14,18 +14,21 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.cache import CachePolicy
 from nameplate.contract.contract import Contract
 from nameplate.contract.deadlines import Deadlines
 from nameplate.contract.errors import CallerError
 from nameplate.contract.identity import Fact
-from nameplate.contract.quantity import parse_duration_ns
+from nameplate.contract.quantity import parse_duration_ns, parse_ratio
+from nameplate.contract.rates import RateRules
 from nameplate.contract.rules import Rules
 from nameplate.contract.sampling import Sampling
 from nameplate.contract.shape import Shape
 from nameplate.contract.slo import Slo
 from nameplate.contract.target import Credentials, Target
 from nameplate.evidence.header import Keeping
+from nameplate.schedule.stage import process_of
 
 Options = Mapping[str, Any]
 
@@ -192,7 +195,12 @@ def read_deadlines(options: Options, slos: tuple[Slo, ...]) -> Deadlines:
 
 
 def read_contract(
-    address: Address, options: Options, shapes: Sequence[str], slos: Sequence[str], rules: Rules
+    address: Address,
+    options: Options,
+    shapes: Sequence[str],
+    slos: Sequence[str],
+    rules: Rules,
+    rate: RateRules | None = None,
 ) -> Contract:
     """Put a contract together; its nonce is fresh."""
     read_slos = tuple(Slo.parse(text) for text in slos)
@@ -208,7 +216,35 @@ def read_contract(
         seed=options["seed"],
         header_names=tuple(name for name, _ in read_credentials(options).headers),
         dataset=str(options["dataset"]) if options["dataset"] else None,
+        rate=rate,
     )
+
+
+def read_rates(options: Options) -> RateRules:
+    """Read which rates a study may try; CallerError where there are none, or what belongs to a closed loop is given."""
+    if options["start"] != Rules().start:
+        raise CallerError(
+            "--start belongs to a closed loop.", hint="Leave it out: an open loop has no slots to begin."
+        )
+    if options["outstanding_limit"] < options["workers"]:
+        raise CallerError(
+            f"{options['workers']} workers cannot share {options['outstanding_limit']} outstanding requests.",
+            hint="Raise --outstanding-limit, or ask for fewer --workers.",
+        )
+    arrivals = ArrivalPlan.parse(1.0, options["arrivals"], options["seed"], options["outstanding_limit"])
+    rates = RateRules(
+        kind=arrivals.kind,
+        burstiness=arrivals.burstiness,
+        resolution=parse_ratio(options["resolution"]),
+        min_per_s=options["min_rate"],
+        max_per_s=options["max_rate"],
+        guess_per_s=options["guess"],
+        outstanding_limit=options["outstanding_limit"],
+    )
+    rates.require()
+    # Refuses gaps that cannot be drawn, before the server is asked anything.
+    process_of(arrivals)
+    return rates
 
 
 def redacted_command(arguments: Sequence[str]) -> tuple[str, ...]:

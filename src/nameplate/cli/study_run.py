@@ -31,6 +31,7 @@ from nameplate.contract.contract import Contract
 from nameplate.contract.errors import CallerError, NameplateError
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.quantity import parse_duration_ns, parse_ratio
+from nameplate.contract.rates import RateRules
 from nameplate.contract.rules import Rules
 from nameplate.contract.target import Target
 from nameplate.measure.result import TrialResult
@@ -48,6 +49,7 @@ from nameplate.studies.conduct import (
     prepare,
     prepare_again,
 )
+from nameplate.studies.outlook import outlook
 from nameplate.studies.price import asked, usual_budget
 from nameplate.studies.price import expected_trials as shape_trials
 from nameplate.studies.replay import Replay, prepare_replay
@@ -120,24 +122,24 @@ def _close(prepared: Prepared) -> None:
     prepared.archive.seal()
 
 
-def run_capacity(
-    text: str | None, options: dict[str, Any], arguments: tuple[str, ...]
+def run_boundary(
+    text: str | None, options: dict[str, Any], arguments: tuple[str, ...], rates: RateRules | None = None
 ) -> tuple[Conducted, Path]:
-    """Run a capacity study, or go on with one; return what it found and its directory."""
+    """Run a capacity study, or with `rates` a rate study, or go on with one; return what it found and its directory."""
     if options["resume"] is not None:
-        return _resume(text, options, arguments)
+        return _resume(text, options, arguments, "capacity" if rates is None else "rate")
     if text is None:
         raise CallerError("TARGET is missing.", hint="Give the server's URL, or sim:demo.")
     if not options["shapes"] or not options["slos"]:
         missing = "--shape" if not options["shapes"] else "--slo"
         raise CallerError(
             f"{missing} is missing.",
-            why="Capacity belongs to one request shape under one promise.",
+            why="A rated number belongs to one request shape under one promise.",
             hint='For example --shape 8k/1k --slo "ttft p95 < 10s".',
         )
     address = read_address(text, options)
     rules = _rules(options, virtual=address.virtual)
-    contract = read_contract(address, options, options["shapes"], options["slos"], rules)
+    contract = read_contract(address, options, options["shapes"], options["slos"], rules, rates)
     require_levels(contract)
     if options["max_trials"] is None:
         contract = structs.replace(contract, rules=structs.replace(rules, max_trials=usual_budget(contract)))
@@ -148,11 +150,14 @@ def run_capacity(
             hint="Give one --shape, whose output length stands for rows without one.",
         )
     expectations = read_expectations(options["expect"], contract.shapes)
-    require_descriptors(rules.min_concurrency, options["workers"])
-    directory = options["out"] or default_directory("capacity")
+    most = rules.min_concurrency if rates is None else rates.outstanding_limit
+    require_descriptors(most, options["workers"])
+    directory = options["out"] or default_directory("capacity" if rates is None else "rate")
     with conditions_of(address, options, arguments, contract) as (conditions, target):
         if (price := asked(contract)) is not None:
             conditions.watch.tell(f"note: {price}")
+        for line in outlook(contract):
+            conditions.watch.tell(line)
         archive = StudyArchive.create(directory)
         prepared = prepare(conditions, structs.replace(contract, target=target), archive)
         return conduct(prepared, expectations=expectations), directory
@@ -171,9 +176,16 @@ def repeating(arguments: tuple[str, ...]) -> str:
     return shlex.join(words)
 
 
-def _resume(text: str | None, options: dict[str, Any], arguments: tuple[str, ...]) -> tuple[Conducted, Path]:
+def _resume(
+    text: str | None, options: dict[str, Any], arguments: tuple[str, ...], wanted: str
+) -> tuple[Conducted, Path]:
     archive = StudyArchive.open(options["resume"])
     contract = archive.contract()
+    kind = "capacity" if contract.rate is None else "rate"
+    if kind != wanted:
+        raise CallerError(
+            f"{options['resume']} is a {kind} study.", hint=f"Go on with it by nameplate {kind} --resume."
+        )
     stored = contract.target
     if text is not None:
         address = read_address(text, options)
@@ -252,16 +264,23 @@ def _rules(options: Options, virtual: bool) -> Rules:
     given = options["quiet_s"]
     # Simulated servers have nothing to settle; a real one gets the protocol's quiet interval.
     quiet_s = 0.0 if virtual and given == "15s" else parse_duration_ns(given if given != "0" else "0s") / 1e9
+    levels = (
+        {
+            "min_concurrency": options["min_concurrency"],
+            "max_concurrency": options["max_concurrency"],
+            "first_guess": options["guess"],
+        }
+        if "min_concurrency" in options
+        else {}
+    )
     return Rules(
+        **levels,
         confirmations=options["confirmations"],
         extra_confirmations=options["extra_confirmations"],
         tolerance=options["tolerance"],
         requests=options["requests"],
         warmup=options["warmup"],
         quiet_s=quiet_s,
-        min_concurrency=options["min_concurrency"],
-        max_concurrency=options["max_concurrency"],
-        first_guess=options["guess"],
         max_trials=options["max_trials"] or Rules().max_trials,
         max_s=parse_duration_ns(options["max_time"]) / 1e9 if options["max_time"] else None,
         start=options["start"],

@@ -22,6 +22,9 @@ LOWEST_PER_S, HIGHEST_PER_S = 0.001, 1000.0
 # What a sample holds at least: this many requests, so many beyond the strictest percentile, and so many times what one
 # request alone takes. docs/rate.md has what that gives on servers of known capacity.
 LEAST_REQUESTS, TAIL, LASTING = 64, 20, 10
+# Over n Poisson arrivals chance moves their number by sqrt(n), a share of 1/sqrt(n): this over the resolution squared
+# makes that 0.6 of the resolution.
+FINE = 2.5
 
 
 class Grid(Struct, frozen=True):
@@ -115,17 +118,25 @@ class RateRules(Struct, frozen=True, kw_only=True):
             )
 
     def measured_requests(
-        self, level: int, slos: Iterable[Slo], asked: int | None = None, alone_ns: float | None = None
+        self,
+        level: int,
+        slos: Iterable[Slo],
+        asked: int | None = None,
+        alone_ns: float | None = None,
+        *,
+        proves: bool,
     ) -> int:
         """Count the measured requests of a level: the most of what percentiles, resolution and duration ask for.
 
-        That is max(64, ceil(20/(1-p))), p the strictest percentile, and as many as arrive within ten times what one
-        request alone takes; `asked` replaces the first, never the second.
+        That is max(64, ceil(20/(1-p))), p the strictest percentile, where the trial `proves` something ceil(2.5/r^2), r
+        the resolution, and as many as arrive within ten times what one request alone takes; `asked` replaces all but
+        the last.
         """
         percentiles = [slo.percentile for slo in slos if slo.percentile is not None]
         tail = max((math.ceil(round(TAIL / (1 - p / 100), 6)) for p in percentiles), default=0)
+        fine = math.ceil(round(FINE / self.resolution**2, 6)) if proves else 0
         lasting = math.ceil(self.grid.rate(level) * LASTING * alone_ns / 1e9) if alone_ns else 0
-        return max(asked if asked is not None else max(LEAST_REQUESTS, tail), lasting)
+        return max(asked if asked is not None else max(LEAST_REQUESTS, tail, fine), lasting)
 
     def arrivals(self, level: int, seed: int) -> ArrivalPlan:
         """Return the arrivals of a level."""
@@ -146,8 +157,9 @@ def arrival_seed(seed: int, trial: str) -> int:
 class RateLevel(Struct, frozen=True):
     """Say which level of a rate study a trial is of, and what its queue must show.
 
-    Where `proves` is set the trial must show that its queue is bounded and its latency steady; else, while locating,
-    only what shows the contrary counts. `resolution` is how far the next rate is away.
+    As many requests arrive as the rate says, in just that time (`nameplate.schedule.stage.balanced`). Where `proves` is
+    set the trial must show that its queue is bounded and its latency steady; else, while locating, only what shows the
+    contrary counts. `resolution` is how far the next rate is away.
     """
 
     level: int

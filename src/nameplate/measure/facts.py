@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from nameplate.contract.contract import Contract
 from nameplate.contract.identity import compare
+from nameplate.contract.plan import TrialPlan
 from nameplate.evidence.rows import RequestRow
 from nameplate.measure.correctness import range_of
 from nameplate.measure.measurement import Measurement
@@ -16,6 +17,7 @@ from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.schedule.stage import Requests
 from nameplate.verdict.facts import CounterCheck, TrialFacts
 from nameplate.verdict.gate import Gate, gate_of_failure
+from nameplate.verdict.sustained import Drift, QueueFacts
 from nameplate.verdict.tolerances import cached_most, cached_range, lateness_budget_ns, prompt_length
 from nameplate.wire.outcome import Outcome
 
@@ -112,7 +114,30 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
         workers=evidence.workers,
         not_delivered=measurement.delivered.fault if measurement.delivered is not None else "",
         open_loop=plan.arrivals is not None,
+        queue=_queue(plan, measurement),
         damage=evidence.damage + unknown_outcomes,
+    )
+
+
+def _queue(plan: TrialPlan, measurement: Measurement) -> QueueFacts | None:
+    """Return what a rate study asks of the queue; None for a trial that claims no sustained rate."""
+    asked, found = plan.rate_level, measurement.queueing
+    if asked is None:
+        return None
+    if found is None:
+        return QueueFacts(proves=asked.proves, resolution=asked.resolution)
+    grown, thirds = found.outstanding, found.thirds
+    drift: Drift | None = None
+    if thirds is not None:
+        drift = "rising" if found.latency_rises else "unsteady" if thirds.drifting else "steady"
+    return QueueFacts(
+        proves=asked.proves,
+        resolution=asked.resolution,
+        queue=None if grown is None else grown.conclusion,
+        growth=None if grown is None else grown.growth,
+        most_growth=None if grown is None else grown.most_growth,
+        waiting_rises=None if found.waiting is None else found.waiting.conclusion == "rising",
+        latency=drift,
     )
 
 

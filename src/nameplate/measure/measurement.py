@@ -13,18 +13,19 @@ from nameplate.measure.correctness import Correctness, count
 from nameplate.measure.delivered import Delivered, measure_delivered
 from nameplate.measure.latency import PhaseLatencies, measure_latencies
 from nameplate.measure.lateness import Lateness, measure_lateness
-from nameplate.measure.queueing import Queueing, measure_queueing
+from nameplate.measure.queueing import Queueing
 from nameplate.measure.rates import Rates, SingleUser, measure_rates, single_user
 from nameplate.measure.server_side import ServerSide, measure_server
 from nameplate.measure.stalls import Stalls, measure_stalls
+from nameplate.measure.sustained import Sustained, measure_sustained
 from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.measure.waits import Waits, measure_waits
 from nameplate.measure.windows import Window, steady, whole_run
 
 
 class Measurement(Struct, frozen=True, kw_only=True):
-    """Hold a trial's numbers; `single_user` only at concurrency one, `delivered`, `queueing`, `stalls` and
-    `breakdown` only of an open loop, `waits` not where the load was cut as planned. Null is absent, never zero."""
+    """Hold a trial's numbers; `single_user` only at concurrency one, `delivered`, `queueing`, `stalls`, `breakdown` and
+    `sustained` only of an open loop, `waits` not where the load was cut as planned. Null is absent, never zero."""
 
     correctness: Correctness
     latencies: PhaseLatencies
@@ -40,10 +41,14 @@ class Measurement(Struct, frozen=True, kw_only=True):
     delivered: Delivered | None = None
     queueing: Queueing | None = None
     waits: Waits | None = None
+    sustained: Sustained | None = None
 
 
-def measure(evidence: TrialEvidence) -> Measurement:
-    """Compute every number of a trial from its evidence; pure, so that anyone gets the same."""
+def measure(evidence: TrialEvidence, queueing: Queueing | None = None) -> Measurement:
+    """Compute every number of a trial from its evidence; pure, so that anyone gets the same.
+
+    `queueing` is that of an open loop, whose opening phase follows from it.
+    """
     measured = evidence.measured
     timelines: Sequence[Timeline] = tuple(evidence.timelines)
     window = whole_run(measured)
@@ -63,7 +68,8 @@ def measure(evidence: TrialEvidence) -> Measurement:
         delivered=measure_delivered(
             evidence.plan, measured, overrun=evidence.overrun, interrupted=evidence.interrupted
         ),
-        queueing=measure_queueing(evidence),
+        queueing=queueing,
+        sustained=measure_sustained(evidence),
         waits=measure_waits(evidence),
         stalls=None
         if evidence.plan.arrivals is None

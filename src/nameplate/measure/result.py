@@ -18,6 +18,7 @@ from nameplate.contract.identity import Identity
 from nameplate.contract.plan import TrialPlan
 from nameplate.measure.facts import facts_of
 from nameplate.measure.measurement import Measurement, measure
+from nameplate.measure.queueing import measure_queueing, with_opening
 from nameplate.measure.samples import from_schedule, slo_values
 from nameplate.measure.speed_trial import SpeedTrial, measure_speed
 from nameplate.measure.trial_evidence import TrialEvidence
@@ -63,13 +64,22 @@ class TrialResult(Struct, frozen=True, kw_only=True):
 
 def evaluate(evidence: TrialEvidence) -> TrialResult:
     """Turn a trial's evidence into its result; pure: the live trial and `verify` call the same function."""
-    measurement = measure(evidence)
+    queueing = measure_queueing(evidence)
+    if queueing is not None:
+        evidence = with_opening(evidence, queueing)
+    measurement = measure(evidence, queueing)
     facts = facts_of(evidence, measurement)
     slos = evidence.contract.slos
     rows = evidence.rows if evidence.plan.arrivals is None else from_schedule(evidence.rows)
     gates = judge_gates(facts, error_rate_decides=any(slo.metric == "error_rate" for slo in slos))
     results = [
-        judge_slo(slo, slo_values(slo, rows, evidence.plan.requests, evidence.ended_ns)) for slo in slos
+        judge_slo(
+            slo,
+            slo_values(slo, rows, evidence.plan.requests, evidence.ended_ns),
+            # A queue that fills from empty makes the beginning better than what is sustained.
+            steady_too=evidence.plan.rate_level is not None,
+        )
+        for slo in slos
     ]
     speed = measure_speed(evidence, measurement, gates)
     return TrialResult(

@@ -80,15 +80,16 @@ def trial_warnings(
                 "Sample as in operation, e.g. --temperature 1; greedy decoding loops most.",
             )
         )
-    queueing = measurement.queueing
+    # In a rate study these are gates, and decide.
+    queueing = measurement.queueing if facts.queue is None else None
     if (
         queueing is not None
         and queueing.outstanding is not None
         and queueing.outstanding.conclusion == "rising"
     ):
-        found.append(queue_rises(queueing.outstanding.trend.change))
+        found.append(queue_rises(queueing.outstanding.change))
     thirds = queueing.thirds if queueing is not None else None
-    if thirds is not None and thirds.significant and thirds.material:
+    if thirds is not None and thirds.drifting:
         found.append(latency_drifts(thirds.sizes))
     stalls = measurement.stalls
     if stalls is not None and stalls.listed:

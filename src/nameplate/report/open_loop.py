@@ -161,8 +161,8 @@ def _queueing(queueing: Queueing) -> str:
             most = numbers.count(growth.most_change)
             said.append(f"{name} {growth.conclusion} (a rise of {most} at most, p {growth.p_value:.2g})")
     if queueing.thirds is not None:
-        drifts = queueing.thirds.significant and queueing.thirds.material
+        drifts = queueing.thirds.drifting
         parts = " / ".join(numbers.duration(value) for value in queueing.thirds.sizes)
-        said.append(f"median TTFT by thirds {parts}: {'drifting' if drifts else 'steady'}")
+        said.append(f"TTFT by thirds {parts}: {'drifting' if drifts else 'steady'}")
     left = f"the first {numbers.duration(queueing.warm_up_s * 1e9)} left out" if queueing.warm_up_s else ""
     return "; ".join([*said, *([left] if left else [])]) or "too little to tell"

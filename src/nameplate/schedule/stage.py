@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.errors import CallerError, EvidenceError
@@ -62,7 +63,7 @@ def stages_of(plan: TrialPlan) -> tuple[Stage, ...]:
     pause_ns = plan.soak.fault_pause_ns if plan.soak else 0
     if plan.arrivals is not None:
         measured = OpenLoop(
-            process=process_of(plan.arrivals),
+            process=process_of(plan.arrivals) if plan.rate_level is None else balanced(plan),
             seed=plan.arrivals.seed + plan.attempt,
             requests=plan.requests,
             duration_ns=duration_ns,
@@ -141,6 +142,26 @@ def arrivals_planned(arrivals: ArrivalPlan) -> int:
             hint="Raise the rates, lengthen the time, or take another --seed.",
         )
     return count
+
+
+def balanced(plan: TrialPlan) -> Process:
+    """Return the process of a rate study's arrivals: as many arrive as the rate says, in just that time.
+
+    Chance alone changes the mean rate of n Poisson arrivals by a share of 1/sqrt(n), which would be taken for the
+    server's; the process given its count has none of that, and is the same from gap to gap.
+    """
+    arrivals = plan.arrivals
+    assert arrivals is not None
+    rate = _balanced_rate(arrivals, arrivals.seed + plan.attempt, plan.requests)
+    return process_of(structs.replace(arrivals, rate=rate))
+
+
+@lru_cache(maxsize=64)
+def _balanced_rate(arrivals: ArrivalPlan, seed: int, requests: int) -> float:
+    """Return the rate under which the arrival after the last one is due at requests / rate."""
+    loop = OpenLoop(process=process_of(arrivals), seed=seed, requests=requests + 1)
+    due_ns = loop.due_ns(requests)
+    return arrivals.rate if not due_ns else arrivals.rate * due_ns * arrivals.rate / (requests * 1e9)
 
 
 def prompts_needed(plan: TrialPlan) -> int:

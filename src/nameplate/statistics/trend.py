@@ -220,8 +220,8 @@ def no_upward_trend(
         material_relative=material_relative,
         material_absolute=material_absolute,
     )
-    drift_z, increments = _drift(thinned(values, MOST_POINTS)[0])
-    drift_p_value = student_tail(drift_z, increments - 1)
+    increments = increments_of(thinned(values, MOST_POINTS)[0])
+    drift_p_value = student_tail(increments.z, increments.n - 1)
     p_value = min(1.0, 2 * min(found.p_value, drift_p_value))
     most = found.slope_high * found.span
     conclusion: Conclusion
@@ -233,8 +233,8 @@ def no_upward_trend(
         conclusion = "undecided"
     return Growth(
         trend=found,
-        increments=increments,
-        drift_z=drift_z,
+        increments=increments.n,
+        drift_z=increments.z,
         drift_p_value=drift_p_value,
         p_value=p_value,
         alpha=alpha,
@@ -243,17 +243,33 @@ def no_upward_trend(
     )
 
 
-def _drift(points: Sequence[float]) -> tuple[float, int]:
-    """Return the mean of equally spaced increments over its standard error, and how many there are."""
-    increments = min(_INCREMENTS, len(points) - 1)
-    step = (len(points) - 1) / increments
-    at = [points[round(i * step)] for i in range(increments + 1)]
+class Increments(Struct, frozen=True):
+    """Hold the mean of `n` equally spaced increments of a series and its standard error."""
+
+    n: int
+    mean: float
+    error: float
+
+    @property
+    def z(self) -> float:
+        if self.error == 0:
+            return math.copysign(_CERTAIN, self.mean) if self.mean else 0.0
+        return self.mean / self.error
+
+    def most_change(self, confidence: float) -> float:
+        """Return the change over all increments that is not exceeded with this confidence, by Student's t."""
+        return self.n * (self.mean + student_quantile(confidence, self.n - 1) * self.error)
+
+
+def increments_of(points: Sequence[float]) -> Increments:
+    """Return the increments of a series over up to twenty equal stretches; valid for a random walk with a drift."""
+    count = min(_INCREMENTS, len(points) - 1)
+    step = (len(points) - 1) / count
+    at = [points[round(i * step)] for i in range(count + 1)]
     steps = [after - before for before, after in pairwise(at)]
-    mean = math.fsum(steps) / increments
-    power = math.fsum((value - mean) ** 2 for value in steps) / (increments - 1)
-    if power == 0:
-        return (math.copysign(_CERTAIN, mean) if mean else 0.0), increments
-    return mean / math.sqrt(power / increments), increments
+    mean = math.fsum(steps) / count
+    power = math.fsum((value - mean) ** 2 for value in steps) / (count - 1)
+    return Increments(count, mean, math.sqrt(power / count))
 
 
 def score_and_variance(values: Sequence[Number]) -> tuple[int, float]:

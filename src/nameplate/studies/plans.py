@@ -94,7 +94,7 @@ class Planner(Struct, frozen=True):
             plan,
             concurrency=rates.outstanding_limit,
             requests=rates.measured_requests(
-                level, contract.slos, contract.rules.requests, self.baseline_e2e_ns
+                level, contract.slos, contract.rules.requests, self.baseline_e2e_ns, proves=proves
             ),
             arrivals=rates.arrivals(level, arrival_seed(contract.seed, plan.name)),
             rate_level=RateLevel(level, rates.resolution, proves),

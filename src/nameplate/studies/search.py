@@ -13,6 +13,7 @@ from nameplate.contract.levels import levels_of, told_rated
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.shape import Shape
 from nameplate.measure.result import TrialResult
+from nameplate.studies.outlook import arriving_s
 from nameplate.studies.plans import Planner
 from nameplate.verdict.boundary import Boundary, Status, boundary
 from nameplate.verdict.certainty import steps_down
@@ -64,7 +65,7 @@ class Search:
     def valid_trial(self, plan: TrialPlan, history: list[TrialStatus], step: Step, reason: str) -> Trials:
         """Run a plan until a trial of it is valid; `history` collects the level's statuses, invalid ones too."""
         while True:
-            self._hold_budget()
+            self._hold_budget(plan)
             self.note(step, f"run {plan.key}", reason, plan.level, plan.key)
             result = yield from self._one(plan)
             status = result.verdict.status
@@ -142,9 +143,17 @@ class Search:
             said = "; ".join(changed)
             raise Ended(Status.invalid, f"the server is not the one of the first trial: {said}")
 
-    def _hold_budget(self) -> None:
+    def _hold_budget(self, plan: TrialPlan) -> None:
         if len(self._trials) >= self.rules.max_trials:
             raise Ended(Status.budget, f"all {self.rules.max_trials} trials of the shape are used up")
         spent_s = self._spent_before_s + self._spent_s
         if self.rules.max_s is not None and spent_s >= self.rules.max_s:
             raise Ended(Status.budget, f"the time budget of {self.rules.max_s:g} s is used up")
+        takes_s = arriving_s(plan)
+        if self.rules.max_s is not None and takes_s is not None and spent_s + takes_s > self.rules.max_s:
+            left_s = self.rules.max_s - spent_s
+            raise Ended(
+                Status.budget,
+                f"{plan.requests} requests at {self._name(plan)} would take {takes_s:.0f} s, and of the time budget of "
+                f"{self.rules.max_s:g} s {left_s:.0f} s are left",
+            )

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from nameplate.contract.identity import IdentityChange
+from nameplate.verdict.sustained import QueueFacts
 
 
 class PromptRange(Struct, frozen=True):
@@ -51,7 +52,7 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
     more requests the server held than we ever had in flight around that moment. Lateness is p99, in nanoseconds.
     `outstanding_limit` is set where so many requests of an open loop were unanswered that the load ended, each of its
     `workers` having an equal share of it, and `not_delivered` says which part of its arrivals was not delivered as
-    planned.
+    planned; `queue` is set in a rate study.
     Of a recorded trace `trace_shared_tokens` are those that its requests share, as it has them, with earlier ones, and
     `trace_cached_tokens` how many the server told it had cached, of the same requests.
     `below_share` is the share of time below the planned concurrency between the last opening send and the last
@@ -114,6 +115,7 @@ class TrialFacts(Struct, frozen=True, kw_only=True):
     workers: int = 1
     not_delivered: str = ""
     open_loop: bool = False
+    queue: QueueFacts | None = None
     damage: tuple[str, ...] = ()
 
     @property

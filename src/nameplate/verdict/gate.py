@@ -22,6 +22,8 @@ class Gate(StrEnum):
     reset = "reset"
     refused = "refused"
     outstanding = "outstanding"
+    bounded_queue = "bounded_queue"
+    steady_latency = "steady_latency"
 
     all_ended = "all_ended"
 
@@ -46,6 +48,9 @@ class Gate(StrEnum):
 
 # Caused by the load: any of these fails the trial, unless an error_rate SLO decides instead.
 LOAD = (Gate.rejected, Gate.server_error, Gate.stream_error, Gate.timeout, Gate.reset, Gate.refused)
+
+# Of a rate study's trials alone: the rate is one that the server sustains.
+SUSTAINED = (Gate.bounded_queue, Gate.steady_latency)
 
 # The contract is broken: the trial says nothing about the server's capacity, and is invalid.
 CONTRACT = (
@@ -76,6 +81,8 @@ MEANING: dict[Gate, str] = {
     Gate.reset: "the server reset connections",
     Gate.refused: "the server refused connections",
     Gate.outstanding: "the server fell so far behind that the load was ended",
+    Gate.bounded_queue: "the queue grows at this rate, and a longer run would wait longer, without bound",
+    Gate.steady_latency: "latency rises from third to third of the trial",
     Gate.arrivals: "arrivals were not delivered as planned",
     Gate.all_ended: "requests were cancelled, unfinished or never started",
     Gate.bad_request: "the server says that the requests themselves are wrong",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nameplate.contract.quantity import format_duration
 from nameplate.verdict.facts import TrialFacts
 from nameplate.verdict.gate import CONTRACT, LOAD, MEANING, Gate, GateResult, GateStatus
+from nameplate.verdict.sustained import judge_sustained
 from nameplate.verdict.tolerances import (
     PROMPT_INVALID_PERCENT,
     SEND_LAG_SHARE,
@@ -22,6 +23,7 @@ def judge_gates(facts: TrialFacts, *, error_rate_decides: bool = False) -> tuple
     return (
         *(_load(gate, facts, error_rate_decides) for gate in LOAD),
         _outstanding(facts),
+        *judge_sustained(facts.queue),
         _all_ended(facts),
         _none_of(Gate.bad_request, facts.bad_requests, facts.sent, "requests"),
         _none_of(Gate.warmup, facts.warmup_failed, facts.warmup_failed, "warm-up requests"),

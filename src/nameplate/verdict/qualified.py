@@ -17,8 +17,19 @@ class Scope(Struct, frozen=True):
     not_qualified: tuple[str, ...]
 
 
+def _loop(contract: Contract) -> tuple[str, ...]:
+    rates = contract.rate
+    if rates is None:
+        return (f"closed loop, start policy {contract.rules.start}",)
+    shape = f" of shape {rates.burstiness:g}" if rates.kind == "gamma" else ""
+    return (
+        f"open loop, {rates.kind} arrivals{shape}, latency from schedule",
+        "a queue that does not grow and a latency that does not rise",
+    )
+
+
 def scope_of(contract: Contract, shape: Shape) -> Scope:
-    """List what a capacity study of this contract and shape qualifies."""
+    """List what a study of this contract and shape qualifies: of concurrency, or of rate."""
     cache = (
         "cold prompts, unique from the first token of the user text"
         if contract.cache.cold
@@ -26,7 +37,7 @@ def scope_of(contract: Contract, shape: Shape) -> Scope:
     )
     qualified = (
         *(str(slo) for slo in contract.slos),
-        f"closed loop, start policy {contract.rules.start}",
+        *_loop(contract),
         f"shape {shape}" + ("" if contract.sampling.ignore_eos else ", answers stop naturally"),
         cache,
     )
@@ -35,7 +46,9 @@ def scope_of(contract: Contract, shape: Shape) -> Scope:
     missing = [f"other percentiles of {metric} than p{percent:g}" for metric, percent in judged.items()]
     missing += [f"{metric.upper()} at any percentile" for metric in _LATENCIES if metric not in gated]
     missing += [
-        "arrival rates (open loop)",
+        "arrival rates (open loop)"
+        if contract.rate is None
+        else "concurrency (closed loop), and other arrivals",
         "mixtures of shapes",
         "other shapes",
         "warm caches" if contract.cache.cold else "cold caches",

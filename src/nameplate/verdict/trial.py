@@ -72,21 +72,33 @@ class PhaseValues(Struct, frozen=True):
     missing: int = 0
 
 
-def judge_slo(slo: Slo, values: PhaseValues) -> SloResult:
-    """Judge one SLO: strict, percentile linear with infinity included, by its best and its worst case."""
-    whole = _sample(slo, values.opening + values.steady, values.missing)
-    bounds = whole.bounds
-    limit = _limit(slo)
-    status: SloStatus
+def judge_slo(slo: Slo, values: PhaseValues, *, steady_too: bool = False) -> SloResult:
+    """Judge one SLO: strict, percentile linear with infinity included, by its best and its worst case.
+
+    The whole sample decides; with `steady_too` the steady phase must hold as well, the worse of the two counts.
+    """
+    whole, steady = (
+        _sample(slo, values.opening + values.steady, values.missing),
+        _sample(slo, values.steady, 0),
+    )
+    statuses = [_status(slo, whole)]
+    if steady_too and steady.n:
+        statuses.append(_status(slo, steady))
+    status = max(statuses, key=_WORSE.index)
+    return SloResult(slo, status, whole, _sample(slo, values.opening, 0), steady)
+
+
+# From good to bad.
+_WORSE: tuple[SloStatus, ...] = ("pass", "inconclusive", "fail")
+
+
+def _status(slo: Slo, sample: SloSample) -> SloStatus:
+    bounds, limit = sample.bounds, _limit(slo)
     if bounds is None:
-        status = "inconclusive"
-    elif not bounds.best < limit:
-        status = "fail"
-    elif not bounds.worst < limit:
-        status = "inconclusive"
-    else:
-        status = "pass"
-    return SloResult(slo, status, whole, _sample(slo, values.opening, 0), _sample(slo, values.steady, 0))
+        return "inconclusive"
+    if not bounds.best < limit:
+        return "fail"
+    return "pass" if bounds.worst < limit else "inconclusive"
 
 
 def judge_trial(gates: tuple[GateResult, ...], slos: Sequence[SloResult]) -> TrialVerdict:

@@ -150,7 +150,7 @@ def latency_drifts(thirds_ns: tuple[float, float, float]) -> Warned:
     said = ", ".join(format_duration(value) for value in thirds_ns)
     return Warned(
         Code.latency_drifts,
-        f"The median TTFT from schedule is {said} in the three parts of the trial.",
+        f"The TTFT from schedule is {said} in the three parts of the trial (medians of means).",
         "Its percentiles belong to no steady state.",
         "Measure more requests, until the parts agree, or a lower rate.",
     )

@@ -92,15 +92,19 @@ def test_rules_without_a_rate_are_refused(rules: dict[str, float], words: str) -
         RateRules(**rules).require()  # type: ignore[arg-type]
 
 
-def test_a_sample_is_as_long_as_percentile_and_answer_ask() -> None:
-    """The strictest percentile decides, unless so many arrive within ten answers."""
+def test_a_sample_is_as_long_as_percentile_resolution_and_answer_ask() -> None:
+    """The strictest percentile or the resolution decides, unless more arrive within ten answers."""
     rules = RateRules()
     level = rules.grid.at_most(10)
-    assert rules.measured_requests(level, SLOS) == 400
-    assert rules.measured_requests(level, (*SLOS, Slo.parse("itl p99 < 1s"))) == 2000
-    assert rules.measured_requests(level, SLOS, asked=100) == 100
-    assert rules.measured_requests(level, SLOS, asked=100, alone_ns=30e9) == 3000
-    assert rules.measured_requests(level, ()) == 64
+    strict = (*SLOS, Slo.parse("itl p99 < 1s"))
+    assert rules.measured_requests(level, SLOS, proves=False) == 400
+    assert rules.measured_requests(level, strict, proves=False) == 2000
+    assert rules.measured_requests(level, SLOS, proves=True) == 1000
+    assert rules.measured_requests(level, SLOS, asked=100, proves=True) == 100
+    assert rules.measured_requests(level, SLOS, asked=100, alone_ns=30e9, proves=True) == 3000
+    assert rules.measured_requests(level, (), proves=False) == 64
+    coarse = RateRules(resolution=0.1)
+    assert coarse.measured_requests(0, SLOS, proves=True) == 400
 
 
 def test_every_trial_has_its_own_arrivals() -> None:
