@@ -72,7 +72,7 @@ def assemble(held: Folded) -> SegmentResult:
     if counts.untraced and held.sealed:
         damage.append(f"{counts.untraced} requests left no trace although the segment was sealed")
     if steps.beyond:
-        damage.append(f"{steps.beyond} moments lie far beyond the end of the plan")
+        damage.append(f"{steps.beyond} moments or counts lie far beyond anything that the plan allows")
     return SegmentResult(
         segment=held.segment,
         plan=header.plan,

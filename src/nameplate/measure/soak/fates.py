@@ -34,6 +34,8 @@ class Left(Struct, frozen=True):
     timeline: Timeline
     whole: bool
     last_byte_ns: int | None
+    reads: int
+    wire_bytes: int
 
 
 class Behind(Struct, frozen=True):
@@ -87,6 +89,8 @@ def unfinished_of(
         first_output_ns=row.first_output_ns,
         last_output_ns=row.last_output_ns,
         last_byte_ns=left.last_byte_ns if left is not None else row.last_output_ns,
+        reads=left.reads if left is not None else None,
+        wire_bytes=left.wire_bytes if left is not None else None,
         tokens=(row.output_tokens if row.output_tokens is not None else row.output_events) if whole else None,
         counted=row.output_tokens_source == "usage",
         bytes_kept=whole,
@@ -102,7 +106,7 @@ def _scan(
     start_ns: int | None,
 ) -> Behind:
     exchanges: dict[int, Exchange] = {}
-    last_bytes: dict[int, int] = {}
+    came: dict[int, tuple[int, int, int]] = {}
     torn: list[str] = []
     last_ns: int | None = None
     for path in paths:
@@ -116,17 +120,19 @@ def _scan(
                 exchange = exchanges[index] = Exchange(index, header.contract.target.api)
             exchange.take(record)
             if record.kind in (Kind.READ, Kind.BARE):
-                last_bytes[index] = record.arrival_ns
+                _, reads, size = came.get(index, (0, 0, 0))
+                came[index] = record.arrival_ns, reads + 1, size + record.size
     left = []
     never_sent = 0
     for index in sorted(exchanges):
         exchange = exchanges[index]
-        if exchange.sent_ns is None and not exchange.ended and index not in last_bytes:
+        if exchange.sent_ns is None and not exchange.ended and index not in came:
             never_sent += 1
             continue
         exchange.finish()
         held = rebuilt_from(exchange, requests, {}, {})
-        left.append(Left(held.row, held.timeline, held.whole, last_bytes.get(index)))
+        last_byte_ns, reads, size = came.get(index, (None, 0, 0))
+        left.append(Left(held.row, held.timeline, held.whole, last_byte_ns, reads, size))
     return Behind(tuple(left), never_sent, last_ns, tuple(torn))
 
 

@@ -7,8 +7,11 @@ does not grow with requests: sketches, a few numbers for each step and window of
 from __future__ import annotations
 
 import copy
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
+
+import msgspec
 
 from nameplate.contract.errors import EvidenceError
 from nameplate.contract.soak import SECOND_NS, Soak
@@ -87,6 +90,8 @@ class SegmentFold:
             # The segment ended meanwhile and its workers' files became one.
             self._begin_anew()
             self._advance()
+        except OverflowError as error:
+            raise EvidenceError(f"{self._directory} holds a time that no clock shows: {error}.") from error
 
     def finish(self) -> SegmentResult:
         """Return the segment's result as its files stand; what has no row is read off the wire's history."""
@@ -111,8 +116,11 @@ class SegmentFold:
         )
         offset_ns = self._header.started.wall_ns - self._header.started.monotonic_ns
         unfinished = [held for _, held in self._unfinished]
-        if behind.left:
+        if behind.left or self._await_timeline:
             tally = copy.deepcopy(tally)
+        for row in self._await_timeline.values():
+            # When its tokens came was lost with the process; how many they are and between which moments was not.
+            self._timeline(tally, _even(row), row)
         highest = self._seen.highest
         for left in behind.left:
             highest = max(highest, left.row.index)
@@ -123,7 +131,7 @@ class SegmentFold:
             else:
                 tally.recovered += 1
         given = max(0, highest + 1 - first)
-        return assemble(
+        return self._assembled(
             Folded(
                 segment=self._directory.name,
                 header=self._header,
@@ -140,6 +148,12 @@ class SegmentFold:
                 torn=tuple(torn),
             )
         )
+
+    def _assembled(self, held: Folded) -> SegmentResult:
+        try:
+            return assemble(held)
+        except (msgspec.MsgspecError, OverflowError) as error:
+            raise EvidenceError(f"{self._directory} holds what no client recorded: {error}.") from error
 
     def _tails(self) -> Iterator[Lines[JournalEntry] | Lines[RequestRow] | Lines[ServerSample] | Frames]:
         yield from (self._journal_lines, self._row_lines, self._server_lines, self._event_frames)
@@ -216,3 +230,14 @@ class SegmentFold:
             steps.count_tokens(spans, entry.tokens)
         else:
             steps.spread_tokens(spans, row.output_tokens)
+
+
+def _even(row: RequestRow) -> Timeline:
+    """Return a timeline whose events stand evenly between a row's first and last output."""
+    begin = row.first_output_ns if row.first_output_ns is not None else row.scheduled_ns
+    length = max(0, (row.last_output_ns if row.last_output_ns is not None else begin) - begin)
+    # A hundred thousand points draw any line; a forged count must cost nothing.
+    events = min(row.output_events, 100_000)
+    gaps = max(1, events - 1)
+    times = array("q", (begin + length * at // gaps for at in range(events)))
+    return Timeline(row.index, times)

@@ -70,8 +70,9 @@ class Unfinished(Struct, frozen=True, kw_only=True):
     `fate` is how far it had come: `queued` (not a byte of an answer: in the server's queue or in prefill, and only the
     server could tell which), `accepted` (the answer's head had come, but no output), `decoding` (output was coming).
     `waited_ns` is from its send to `watched_until_ns`. `tokens` so far are `counted` by the server or are output
-    events; null where the bytes were not kept (`bytes_kept`), and then its fate is at least the one named. `rebuilt`
-    says that this was read off the wire's history, because the process did not live to write a row.
+    events; null where the bytes were not kept (`bytes_kept`), and then its fate is at least the one named. Where it
+    was read off the wire's history, `reads` and `wire_bytes` are how often and how much of an answer came, kept or
+    not. `rebuilt` says that this was read off the wire's history, because the process did not live to write a row.
     """
 
     segment: str
@@ -86,6 +87,8 @@ class Unfinished(Struct, frozen=True, kw_only=True):
     first_output_ns: int | None = None
     last_output_ns: int | None = None
     last_byte_ns: int | None = None
+    reads: int | None = None
+    wire_bytes: int | None = None
     tokens: int | None = None
     counted: bool = False
     bytes_kept: bool = True

@@ -111,17 +111,23 @@ class Steps:
 
     def count_tokens(self, spans: Sequence[tuple[int, int, int]], tokens: Sequence[int]) -> None:
         """Add tokens that the server counted along."""
-        micro = self.micro_tokens
         for step, first, after in spans:
-            micro[step] += MICRO * sum(tokens[first:after])
+            self._add_tokens(step, MICRO * sum(tokens[first:after]))
 
     def spread_tokens(self, spans: Sequence[tuple[int, int, int]], tokens: int | None) -> None:
         """Add a request's tokens spread evenly over its events; unknown ones are one an event."""
         events = spans[-1][2] if spans else 0
         whole = MICRO * (events if tokens is None else tokens)
         for step, first, after in spans:
-            self.micro_tokens[step] += whole * after // events - whole * first // events
+            self._add_tokens(step, whole * after // events - whole * first // events)
             self.estimated[step] = 1
+
+    def _add_tokens(self, step: int, micro: int) -> None:
+        try:
+            self.micro_tokens[step] += micro
+        except OverflowError:
+            # More than nine million million tokens in a step: whoever counted them made them up.
+            self.beyond += 1
 
     def levels(self, steps: int) -> Iterator[int]:
         """Yield how many requests were in flight at the beginning of each of the first steps, then after the last."""

@@ -173,7 +173,7 @@ def test_bytes_that_were_not_kept_still_tell_that_they_came(tmp_path: Path) -> N
     result = measure_segment(writing.write(sealed=False))
     bare, accepted = result.unfinished
     assert bare.fate == "accepted" and bare.tokens is None and not bare.bytes_kept
-    assert bare.last_byte_ns == BEGAN + S
+    assert (bare.last_byte_ns, bare.reads, bare.wire_bytes) == (BEGAN + S, 1, 200)
     assert accepted.fate == "accepted" and accepted.tokens == 0 and accepted.bytes_kept
     assert result.counts.never_sent == 1 and result.counts.sent == 2
 
@@ -193,9 +193,9 @@ def test_an_answer_whose_row_was_lost_is_recovered(tmp_path: Path) -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(share=st.floats(0, 1), late=st.integers(0, 3))
+@given(shares=st.lists(st.floats(0, 1), min_size=4, max_size=4), together=st.booleans())
 def test_killed_at_any_byte_nothing_is_unknown(
-    tmp_path_factory: pytest.TempPathFactory, share: float, late: int
+    tmp_path_factory: pytest.TempPathFactory, shares: list[float], together: bool
 ) -> None:
     """Wherever a kill cuts the files, every request of which a send is left is ok, or named with its fate."""
     directory = tmp_path_factory.mktemp("kill") / "segment"
@@ -203,12 +203,10 @@ def test_killed_at_any_byte_nothing_is_unknown(
     loop(writing, until_ns=BEGAN + 60 * S, running=3)
     writing.note(BEGAN, "submit_began")
     writing.write(sealed=False)
-    for name in (layout.REQUESTS, layout.EVENTS, layout.READS, layout.JOURNAL):
+    files = (layout.REQUESTS, layout.EVENTS, layout.READS, layout.JOURNAL)
+    for name, share in zip(files, shares, strict=True):
         data = (directory / name).read_bytes()
-        (directory / name).write_bytes(data[: int(len(data) * share)])
-    if late == 0:
-        # Rows are written by another thread than records: of some, nothing but the history is left.
-        (directory / layout.REQUESTS).write_bytes(b"")
+        (directory / name).write_bytes(data[: int(len(data) * (shares[0] if together else share))])
     result = measure_segment(directory)
     counts = result.counts
     reader = TrialReader(directory)
@@ -219,4 +217,6 @@ def test_killed_at_any_byte_nothing_is_unknown(
     assert counts.sent == counts.ok + counts.failed + counts.open and counts.balanced
     assert len(result.unfinished) == counts.open
     assert sum(window.sent for window in result.windows) == counts.sent
+    tokens = sum(window.output_tokens for window in result.windows)
+    assert tokens == result.tokens.output_ok + result.tokens.output_partial
     shutil.rmtree(directory)
