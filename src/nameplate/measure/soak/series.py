@@ -76,10 +76,12 @@ class _Placed(NamedTuple):
 def found_warm_up(ordered: Sequence[SegmentResult]) -> WarmUp:
     """Find how many first windows of the soak are warm-up: until all opening requests ended, or longer by MSER.
 
-    Later segments load a server that had to fill again; their first windows are left out likewise, by the same count.
+    It is looked for in the segment with the most windows; every segment, and every life of the server, fills it anew, so
+    their first windows are left out likewise, by the same count.
     """
-    windows = _whole(ordered[0])
-    opening = _opening(ordered[0], windows)
+    longest = max(ordered, key=lambda segment: len(_whole(segment)))
+    windows = _whole(longest)
+    opening = _opening(longest, windows)
     outputs = [window.output_tokens_per_s or 0.0 for window in windows]
     # A collapse at the end would make everything before it look like a warm-up.
     found = warm_up_end(outputs, batch=BATCH, latest=LATEST) if len(outputs) >= 2 * LEAST_WINDOWS else None
@@ -91,7 +93,7 @@ def found_warm_up(ordered: Sequence[SegmentResult]) -> WarmUp:
         detail = f"output tokens/s settle after {by_data} windows"
     else:
         detail = f"the first requests, which start together, end in the first {opening} windows"
-    length_s = ordered[0].window_ns / 1e9
+    length_s = longest.window_ns / 1e9
     return WarmUp(
         windows=left_out,
         seconds=left_out * length_s,

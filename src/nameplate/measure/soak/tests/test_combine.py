@@ -78,6 +78,14 @@ def test_the_opening_wave_is_left_out_and_said(tmp_path: Path) -> None:
     assert all(held.left_out >= 1 for held in result.drift.series)
 
 
+def test_a_short_first_segment_does_not_hide_the_warm_up(tmp_path: Path) -> None:
+    """A client that was killed in its first window says nothing of how long the server takes to fill."""
+    result = measure_soak([piece(tmp_path / "a", seconds=200), piece(tmp_path / "b", after_s=1800)])
+    assert result.warm_up.windows == 1
+    ttft = next(held for held in result.drift.series if held.series == "ttft_p50")
+    assert ttft.n == 11 and ttft.left_out == 1
+
+
 def test_clocks_that_contradict_the_order_give_no_gap(tmp_path: Path) -> None:
     """Where the second segment's wall clock lies within the first, the gap's length is not known."""
     result = measure_soak([piece(tmp_path / "a"), piece(tmp_path / "b", after_s=1800)])
