@@ -76,8 +76,8 @@ class _Placed(NamedTuple):
 def found_warm_up(ordered: Sequence[SegmentResult]) -> WarmUp:
     """Find how many first windows of the soak are warm-up: until all opening requests ended, or longer by MSER.
 
-    It is looked for in the segment with the most windows; every segment, and every life of the server, fills it anew, so
-    their first windows are left out likewise, by the same count.
+    It is looked for in the segment with the most windows; every segment, and every life of the server, fills it anew,
+    so their first windows are left out likewise, by the same count.
     """
     longest = max(ordered, key=lambda segment: len(_whole(segment)))
     windows = _whole(longest)
