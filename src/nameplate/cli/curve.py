@@ -27,7 +27,7 @@ from nameplate.contract.arrivals import OUTSTANDING_LIMIT
 @click.option(
     "--requests",
     type=click.IntRange(min=1),
-    help="Measured requests a trial.  [default: max(64, 4C); a minute of a rate; 3 with --input]",
+    help="Measured requests a trial.  [default: max(64, 8C); a minute of a rate; 3 with --input]",
 )
 @click.option(
     "--warmup",

@@ -14,6 +14,7 @@ from nameplate.measure.latency import Latencies
 from nameplate.measure.rates import Rate, SingleUser
 from nameplate.measure.result import TrialResult
 from nameplate.measure.server_side import Gauge
+from nameplate.measure.waits import Waits
 from nameplate.statistics.percentile import Distribution
 from nameplate.statistics.trend import Conclusion
 from nameplate.verdict.curve import Measured, configuration_of
@@ -45,7 +46,8 @@ class Point(Struct, frozen=True, kw_only=True):
     records, over the whole run, and `by_little` the same by Little's law: ok requests a second x mean E2E; they agree
     where every request ended well. Gauges are the server's own, where it tells; `kv_tokens` and `running_limit` are
     what it says that it has. `resident_share` is what one request's tokens, its prompt and its output, are of the KV
-    pool. `queue` says whether the outstanding requests of an open loop grew. `alone` only at concurrency one.
+    pool. `waits` takes the TTFT apart, `queue` says whether the outstanding requests of an open loop grew. `alone` only
+    at concurrency one.
     """
 
     trial: str
@@ -61,8 +63,7 @@ class Point(Struct, frozen=True, kw_only=True):
     running: Gauge | None
     waiting: Gauge | None
     kv_usage: Gauge | None
-    queue_mean_s: float | None
-    prefill_mean_s: float | None
+    waits: Waits | None
     preemptions: int | None
     running_limit: int | None
     kv_tokens: int | None
@@ -108,8 +109,7 @@ def point_of(result: TrialResult) -> Point:
         running=server.running,
         waiting=server.waiting,
         kv_usage=server.kv_usage,
-        queue_mean_s=server.queue_mean_s,
-        prefill_mean_s=server.prefill_mean_s,
+        waits=held.waits,
         preemptions=server.preemptions,
         running_limit=limits.running,
         kv_tokens=limits.kv_tokens,

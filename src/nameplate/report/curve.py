@@ -23,6 +23,9 @@ from nameplate.report.style import style_of
 from nameplate.verdict.curve import Curve, differing
 from nameplate.verdict.curve_level import LevelStatus
 
+# Steady and whole rates that differ by more than this are told: ramp, drain and the window's edges make up for it.
+EDGES = 0.03
+
 
 def curve_summary(result: CurveResult, directory: Path | str, again: str | None = None) -> RenderableType:
     """Return the whole answer of a curve study; `again` is the command line that repeats it, quoted for a shell."""
@@ -204,6 +207,8 @@ def _notes(result: CurveResult) -> RenderableType | None:
                 "Knee: the lowest level from which every higher one gives less than "
                 f"{100 * plan.hardly:.3g}% more output a doubling of the load."
             )
+    lines += _parts(result)
+    lines += _edges(result)
     off = [
         point
         for row in result.rows
@@ -232,6 +237,46 @@ def _notes(result: CurveResult) -> RenderableType | None:
     return (
         Group(heading("Notes"), *(indented(Text(line)) for line in dict.fromkeys(lines))) if lines else None
     )
+
+
+def _parts(result: CurveResult) -> list[str]:
+    """Say what the first level beyond the knee waits for, by the server's own clock."""
+    lines = []
+    for curve in result.curves:
+        knee = curve.knee
+        at = (
+            knee.level
+            if knee.rule == "queue"
+            else next((s.above for s in curve.steps if s.below == knee.level), None)
+        )
+        row = next((row for row in result.rows if row.points and row.load == at), None)
+        waits = middle(result, row).waits if row is not None else None
+        if row is None or waits is None or waits.queue is None or waits.prefill is None:
+            continue
+        queue, prefill = numbers.duration(waits.queue.mean_ns), numbers.duration(waits.prefill.mean_ns)
+        lines.append(
+            f"At {say_load(_plan(result).kind, row.load)} a request spends {queue} in the queue and {prefill} in "
+            f"prefill before its first token: means of {numbers.count(waits.queue.n, 'request')} by the server's own clock."
+        )
+    return lines
+
+
+def _edges(result: CurveResult) -> list[str]:
+    """Say where the steady and the whole run's output differ, which only few waves of requests do."""
+    if _plan(result).kind != "concurrency" or result.basis != "steady":
+        return []
+    off = []
+    for row in result.rows:
+        for point in row.points:
+            whole, steady = point.whole.output_per_s, point.sample("steady").output_per_s
+            if whole and steady and abs(steady / whole - 1) > EDGES:
+                off.append(f"{point.trial} {steady / whole - 1:+.1%}")
+    if not off:
+        return []
+    said = f"Output after the opening wave and of the whole run differ: {', '.join(off)}. "
+    return [
+        f"{said}Few waves of requests fit the window, and its edges cut some; more --requests make it less."
+    ]
 
 
 def _ending(result: CurveResult, directory: Path | str, again: str | None) -> RenderableType:

@@ -18,22 +18,25 @@ from nameplate.report.table import Column, FittingTable
 from nameplate.verdict.curve import differing
 from nameplate.verdict.curve_level import LevelStatus
 
+# What a narrow terminal shows: throughput and latency together, with n, duration and the server's running limit.
 _LOAD_COLUMNS = (
     Column("level"),
     Column("output\ntok/s"),
-    Column("req/s", rank=4),
+    Column("req/s", rank=8),
     Column("TTFT\np50"),
     Column("TTFT\np95", rank=1),
-    Column("ITL\np50", rank=2),
-    Column("E2E\np50", rank=3),
-    Column("tok/s\na user", rank=5),
-    Column("in\nflight", rank=7),
-    Column("running\nmost/limit", rank=6),
-    Column("waiting\nmean", rank=6),
-    Column("KV use\nmost", rank=9),
-    Column("n", rank=8),
-    Column("took", rank=10),
-    Column("whole run\ntok/s", rank=11),
+    Column("ITL\np50", rank=5),
+    Column("E2E\np50", rank=6),
+    Column("tok/s\na user", rank=10),
+    Column("queue\nmean", rank=11, name="queue mean of TTFT"),
+    Column("prefill\nmean", rank=11, name="prefill mean of TTFT"),
+    Column("in\nflight", rank=9),
+    Column("running\nmost/limit", rank=3),
+    Column("waiting\nmean", rank=7),
+    Column("KV use\nmost", rank=12),
+    Column("n", rank=2),
+    Column("took", rank=4),
+    Column("whole run\ntok/s", rank=13),
     Column("", side="left"),
 )
 _CLIMB_COLUMNS = (
@@ -100,6 +103,7 @@ def _load_cells(result: CurveResult, row: LevelRow, point: Point) -> Sequence[Ce
         numbers.brief(sample.itl.p50),
         numbers.brief(sample.e2e.p50),
         numbers.brief_rate(sample.per_user.p50),
+        *parts_of(point),
         "-" if point.in_flight is None else f"{point.in_flight:.1f}",
         _of_limit(point),
         "-" if point.waiting is None else f"{point.waiting.mean:.1f}",
@@ -109,6 +113,14 @@ def _load_cells(result: CurveResult, row: LevelRow, point: Point) -> Sequence[Ce
         numbers.rate(point.whole.output_per_s),
         Text(mark, style="bold") if mark else _measured(row),
     )
+
+
+def parts_of(point: Point) -> tuple[str, str]:
+    """Write the mean queue and prefill of a trial's TTFT by the server's own clock."""
+    waits = point.waits
+    if waits is None or waits.queue is None or waits.prefill is None:
+        return "-", "-"
+    return numbers.brief(waits.queue.mean_ns), numbers.brief(waits.prefill.mean_ns)
 
 
 def _marks(result: CurveResult, row: LevelRow, point: Point) -> list[str]:

@@ -13,6 +13,8 @@ from nameplate.contract.matrix import exact_label
 from nameplate.contract.plan import Role, TrialPlan
 from nameplate.measure.result import TrialResult
 
+# Twice the protocol's count: what the window's edges cut off of the waves of a closed loop is half as much then.
+PER_CLIENT = 8
 # Long enough to see a queue grow, and to average over some answers; in seconds of arrivals.
 RATE_S = 60
 # Cold prompts of one step of a climb: a median and a spread, at lengths where each may take minutes.
@@ -36,7 +38,9 @@ class CurvePlanner(Struct, frozen=True):
         arrivals = self.plan.arrivals
         if self.plan.kind == "concurrency":
             name, concurrency = f"{prefix}.c{load:.0f}.t{number}", int(load)
-            requests = rules.measured_requests(concurrency, ())
+            requests = max(
+                rules.measured_requests(concurrency, ()), 0 if rules.requests else PER_CLIENT * concurrency
+            )
         else:
             assert arrivals is not None
             # Independent arrivals for each trial of a level, and the same ones whenever the study is run again.

@@ -75,6 +75,9 @@ def test_the_knee_is_at_the_running_limit(curve: Curve, monkeypatch: pytest.Monk
     )
     points = {row.load: row.points[0] for row in result.rows}
     assert points[8].running_limit == running
+    waits = points[16].waits
+    assert waits is not None and waits.queue is not None and waits.prefill is not None
+    assert waits.queue.mean_ns > 10 * waits.prefill.mean_ns
     running_now = points[16].running
     assert running_now is None or running_now.max <= running
     for load, point in points.items():
@@ -200,6 +203,21 @@ def test_a_loss_of_service_is_named(run: Run) -> None:
     assert loss.returned is False and loss.waited_s == pytest.approx(60)
     report = verify(Path("x"))
     assert report.exit_code == 0 and report.check("curve").status == "pass"
+
+
+@pytest.mark.parametrize("away_s", [2, 20])
+def test_a_server_that_comes_back_was_lost(curve: Curve, away_s: int) -> None:
+    """A server that exits and is started again ends the study, whether it is back within the trial or after it."""
+    fault = f"restart:{away_s}@{PROBES + 7}"
+    result = curve("sim:demo", "--input", "1k,2k", "--output", "16", "--fault", fault, code=5)
+    assert statuses(result) == ["valid", "lost"]
+    (loss,) = result.losses
+    assert loss.returned and loss.waited_s is not None and loss.waited_s <= (0 if away_s == 2 else 20)
+    assert loss.trial == "in2K.out16.t1" and loss.request is not None and loss.completed == 2
+    if away_s == 2:
+        # The trial is sealed and whole, and does not count.
+        again = curve("sim:demo", "--resume", "x")
+        assert statuses(again) == ["valid", "valid"] and again.spoiled == ("in2K.out16.t1",)
 
 
 def test_a_study_goes_on_after_a_loss(curve: Curve) -> None:

@@ -87,10 +87,10 @@ class Server:
 
 
 def test_every_level_is_run_in_order_as_often_as_asked() -> None:
-    """Levels ascend, each has its trials, and the numbers of requests are the protocol's."""
+    """Levels ascend, each has its trials, and the numbers of requests are twice the protocol's."""
     server = Server()
     outcome = server.go(CurvePlan(concurrencies=(32, 1), repeat=2))
-    assert [(plan.concurrency, plan.requests) for plan in server.ran] == [(1, 64)] * 2 + [(32, 128)] * 2
+    assert [(plan.concurrency, plan.requests) for plan in server.ran] == [(1, 64)] * 2 + [(32, 256)] * 2
     assert len(set(server.keys)) == 4
     assert outcome.exit_code == 0 and server.statuses == ["valid", "valid"]
 
