@@ -254,9 +254,10 @@ def _parts(result: CurveResult) -> list[str]:
         if row is None or waits is None or waits.queue is None or waits.prefill is None:
             continue
         queue, prefill = numbers.duration(waits.queue.mean_ns), numbers.duration(waits.prefill.mean_ns)
+        where, means = say_load(_plan(result).kind, row.load), numbers.count(waits.queue.n, "request")
         lines.append(
-            f"At {say_load(_plan(result).kind, row.load)} a request spends {queue} in the queue and {prefill} in "
-            f"prefill before its first token: means of {numbers.count(waits.queue.n, 'request')} by the server's own clock."
+            f"At {where} a request spends {queue} in the queue and {prefill} in prefill before its first token: means "
+            f"of {means} by the server's own clock."
         )
     return lines
 
