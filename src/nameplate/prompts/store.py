@@ -34,6 +34,7 @@ from typing import BinaryIO, Final, Self
 import msgspec
 
 from nameplate.contract.errors import EvidenceError
+from nameplate.prompts.holes import punch
 from nameplate.zstd import CompressionParameter, ZstdCompressor, ZstdDecompressor, ZstdError
 
 VERSION: Final = 1
@@ -72,8 +73,11 @@ class PromptWriter:
         )
         self._file.write(_FILE_HEADER.pack(_FILE_MAGIC, _FILE_HEADER.size - 8, _NAME, VERSION))
 
-    def append(self, index: int, body: bytes, phase: int = 0, note: bytes = b"") -> None:
-        """Add one body, with a note of the writer's own; `ValueError` if it is larger than a reader accepts."""
+    def append(self, index: int, body: bytes, phase: int = 0, note: bytes = b"") -> int:
+        """Add one body, with a note of the writer's own; return how long the file is with it.
+
+        `ValueError` if it is larger than a reader accepts.
+        """
         if len(body) > MAXIMUM_BODY_BYTES:
             raise ValueError(
                 f"a body of {len(body)} bytes is above the store's limit of {MAXIMUM_BODY_BYTES}"
@@ -83,6 +87,14 @@ class PromptWriter:
         noted = _FRAME_HEADER.pack(_NOTE_MAGIC, len(note)) + note if note else b""
         header = _BODY_HEADER.pack(_BODY_MAGIC, length, index, phase, len(frame), len(body), len(noted), 0)
         self._file.write(noted + header[:-4] + struct.pack("<I", zlib.crc32(header[8:-4])) + frame)
+        return self._file.tell()
+
+    def forget(self, end: int) -> bool:
+        """Give the room of all bodies before byte `end` back to the disk; False where that cannot be done.
+
+        A reader that has indexed the store goes on with what comes after; the file can no longer be opened anew.
+        """
+        return punch(self._file.fileno(), _FILE_HEADER.size, end)
 
     def flush(self, *, sync: bool = False) -> None:
         """Hand everything to the system; with `sync`, wait until it is on the disk."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nameplate.client.asks import pack_ask
 from nameplate.contract.contract import Contract
-from nameplate.contract.errors import NameplateError
+from nameplate.contract.errors import CallerError, NameplateError
 from nameplate.contract.plan import TrialPlan
 from nameplate.evidence import manifest
 from nameplate.prompts.store import PromptWriter
@@ -30,11 +30,18 @@ ROUNDS = 2
 PORTION_NS, LONG_PORTION_NS = SECOND_NS // 8, SECOND_NS
 
 
-class Feeder:
-    """Write the prompts of one soak into the store that its load reads; use as a context manager.
+# A request that was started this long ago has been sent, or its connection's deadline has long passed. What is used up
+# is given back in pieces of some size.
+USED_UP_NS = 60 * SECOND_NS
+FORGET_BYTES = 16 << 20
 
-    `ahead` prompts are written and not yet started. Raises ClientError where the disk does not take them, and whatever
-    the corpus raises when it has no more.
+
+class Feeder:
+    """Write the prompts of one soak into the store that its load reads.
+
+    `ahead` prompts are written and not yet started. Where prompts are not `kept`, what is used up is given back to the
+    disk as the load goes on, where the system can. Raises ClientError where the disk does not take them, CallerError
+    for a handover, whose ramp comes after all indices, and whatever the corpus raises when it has no more.
     """
 
     def __init__(
@@ -44,8 +51,16 @@ class Feeder:
         plan: TrialPlan,
         corpus: Corpus,
         now_ns: Callable[[], int],
+        *,
+        kept: bool = True,
     ) -> None:
+        if plan.start == "handover":
+            raise CallerError(
+                "A soak does not begin with a handover.",
+                hint="Its windows show when the state is steady; start it as a burst, or staggered.",
+            )
         self._path = path
+        self._used = None if kept else _Used()
         self._bodies = Bodies(contract, plan, corpus)
         self._now_ns = now_ns
         self._least = ROUNDS * plan.concurrency if plan.arrivals is None else 1
@@ -79,6 +94,10 @@ class Feeder:
                 self._bytes += self._write(self._next, self._phase)
                 self._next += 1
             self._writer.flush()
+            if self._used is not None and at_ns is not None:
+                forgotten = self._used.take(at_ns, started)
+                if forgotten is not None:
+                    self._writer.forget(forgotten)
         except OSError as error:
             raise manifest.disk_fault(self._path, error) from None
         self.ahead = self._next - self._first - started
@@ -106,7 +125,9 @@ class Feeder:
 
     def _write(self, index: int, phase: int) -> int:
         body, ask = self._bodies.make(index)
-        self._writer.append(index, body, phase, pack_ask(ask))
+        end = self._writer.append(index, body, phase, pack_ask(ask))
+        if self._used is not None and index >= self._first:
+            self._used.ends.append(end)
         return len(body)
 
     def close(self) -> None:
@@ -115,3 +136,29 @@ class Feeder:
             self._writer.close()
         except (OSError, NameplateError):
             pass
+
+
+class _Used:
+    """Know which part of a store is used up: `ends` are where the bodies end that are not yet given back."""
+
+    def __init__(self) -> None:
+        self.ends: deque[int] = deque()
+        self._gone = 0
+        self._end = self._given_back = 0
+        self._reports: deque[tuple[int, int]] = deque()
+
+    def take(self, at_ns: int, started: int) -> int | None:
+        """Return up to which byte everything can go now; None where that is not worth the while."""
+        self._reports.append((at_ns, started))
+        long_ago = 0
+        while self._reports and at_ns - self._reports[0][0] >= USED_UP_NS:
+            long_ago = self._reports.popleft()[1]
+        end = 0
+        while self._gone < long_ago and self.ends:
+            end = self.ends.popleft()
+            self._gone += 1
+        self._end = max(end, self._end)
+        if self._end - self._given_back < FORGET_BYTES:
+            return None
+        self._given_back = self._end
+        return self._end

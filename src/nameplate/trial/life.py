@@ -247,7 +247,8 @@ class _Trial:
         if plan.soak is None:
             self._asks = write_prompts(prompts, setup.contract, plan, self._corpus, self._arrival)
         else:
-            self._feeder = Feeder(prompts, setup.contract, plan, self._corpus, self._clock.now_ns)
+            kept = setup.keeping.prompts
+            self._feeder = Feeder(prompts, setup.contract, plan, self._corpus, self._clock.now_ns, kept=kept)
         self._write_trace()
         header = TrialHeader(
             contract=setup.contract,

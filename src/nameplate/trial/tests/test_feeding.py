@@ -27,7 +27,13 @@ class Place:
     """Feed a soak into a store, and read it as its load would."""
 
     def __init__(
-        self, directory: Path, *, words: int = 10, concurrency: int = 4, rate: float | None = None
+        self,
+        directory: Path,
+        *,
+        words: int = 10,
+        concurrency: int = 4,
+        rate: float | None = None,
+        kept: bool = True,
     ) -> None:
         self.now_ns = 0
         self.cost_ns = 0
@@ -45,7 +51,7 @@ class Place:
         path = directory / "prompts.zst"
         corpus = Composed("nonce", PromptLength(method="usage", words=words), 8)
         contract = Contract(Target("http", "sim", 80, model="m"), (shape,), (), "nonce")
-        self.feeder = Feeder(path, contract, plan, corpus, self._clock)
+        self.feeder = Feeder(path, contract, plan, corpus, self._clock, kept=kept)
         self.store = PromptStore.open(path)
         self.asks = StoredAsks(self.store)
 
@@ -122,3 +128,25 @@ def test_a_report_is_not_kept_waiting(tmp_path: Path, monkeypatch: pytest.Monkey
     assert 12 <= place.written - 50 <= 13
     place.feeder.feed(60, 2 * S)
     assert 155 <= place.written <= 163
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_prompts_that_are_not_kept_do_not_pile_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    """What was started a minute ago gives its room back; what may still be asked for is all there."""
+    monkeypatch.setattr(feeding, "STOCK", 50)
+    monkeypatch.setattr(feeding, "FORGET_BYTES", 1 << 16)
+    place = Place(tmp_path, words=400, kept=kept)
+    used = []
+    for second in range(10, 400, 10):
+        place.feeder.feed(5 * second, second * S)
+        place.store.refresh()
+        used.append((tmp_path / "prompts.zst").stat().st_blocks * 512)
+    assert len(place.store.body(2 + 5 * 390)) > 1000 and place.asks(2 + 5 * 340).output_tokens == 8
+    if kept:
+        assert used[-1] > 4 * used[5]
+    elif used[-1] > 4 * used[5]:
+        pytest.skip("this file system has no holes")
+    else:
+        assert used[-1] < 2 * used[5]
