@@ -69,7 +69,8 @@ def losses_of(directory: Path, journal: Sequence[JournalEntry]) -> tuple[Loss, .
         if entry.what != LOST:
             continue
         detail = entry.detail
-        trial = detail.get("trial")
+        # A name of one directory, whatever a journal holds: nothing outside the study is read.
+        trial = Path(str(detail["trial"])).name if detail.get("trial") is not None else None
         loss = Loss(
             load=float(detail["load"]),
             trial=trial,

@@ -41,13 +41,14 @@ class Sample(Struct, frozen=True, kw_only=True):
 class Point(Struct, frozen=True, kw_only=True):
     """Hold one valid trial of a level.
 
-    `whole` are all measured requests, first sent to last end; `steady` those that were sent after the opening wave,
-    from its end to the last start, null where that is empty. `in_flight` is the effective concurrency, rebuilt from the
-    records, over the whole run, and `by_little` the same by Little's law: ok requests a second x mean E2E; they agree
-    where every request ended well. Gauges are the server's own, where it tells; `kv_tokens` and `running_limit` are
-    what it says that it has. `resident_share` is what one request's tokens, its prompt and its output, are of the KV
-    pool. `waits` takes the TTFT apart, `queue` says whether the outstanding requests of an open loop grew. `alone` only
-    at concurrency one.
+    `whole` are all measured requests, first sent to last end; `steady` those that were sent after the opening phase,
+    from its end to the last start, null where that is empty: after the opening wave of a closed loop, after the warm-up
+    of an open one. `in_flight` is the effective concurrency over the whole
+    run, rebuilt from the records, and `in_flight_steady` up to the last start. `by_little` is the first by Little's
+    law: ok requests a second x mean E2E; they agree where every request ended well. Gauges are the server's own, where it
+    tells; `kv_tokens` and `running_limit` are what it says that it has. `resident_share` is what one request's tokens,
+    its prompt and its output, are of the KV pool. `waits` takes the TTFT apart, `queue` says whether the outstanding
+    requests of an open loop grew. `alone` only at concurrency one.
     """
 
     trial: str
@@ -58,6 +59,7 @@ class Point(Struct, frozen=True, kw_only=True):
     steady: Sample | None
     estimated: bool
     in_flight: float | None
+    in_flight_steady: float | None
     in_flight_most: int | None
     by_little: float | None
     running: Gauge | None
@@ -104,6 +106,7 @@ def point_of(result: TrialResult) -> Point:
         steady=steady,
         estimated=any(rate is not None and rate.estimated for rate in (rates.tokens_whole, rates.tokens_steady)),
         in_flight=held.concurrency.mean_whole_run,
+        in_flight_steady=held.concurrency.mean,
         in_flight_most=held.concurrency.max,
         by_little=per_s * e2e / 1e9 if per_s is not None and e2e is not None else None,
         running=server.running,

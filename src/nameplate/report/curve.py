@@ -59,7 +59,7 @@ def _answer(result: CurveResult) -> RenderableType:
     if not result.curves:
         lines.append(Text("No level has a number, so there is no curve.", style="bold yellow"))
     if result.exit_code not in (0, None):
-        lines.append(Text(f"Incomplete: {safe(result.reason, 1000)}."))
+        lines.append(Text(f"Incomplete: {safe(result.reason.rstrip('.'), 1000)}."))
     lines.append(Text(f"{safe(result.contract.target.url)}: {one_line(result.identity.facts)}"))
     return Group(*lines)
 
@@ -94,7 +94,8 @@ def _title(result: CurveResult) -> str:
     shape = result.contract.shapes[0]
     sample = "requests after the opening wave" if result.basis == "steady" else "all requests"
     if plan.kind == "rate":
-        sample = "all requests, TTFT from when each was due"
+        sample = "requests after the warm-up" if result.basis == "steady" else "all requests"
+        sample += ", TTFT from when each was due"
     return f"{shape}, {sample}"
 
 

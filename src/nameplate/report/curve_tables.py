@@ -104,7 +104,7 @@ def _load_cells(result: CurveResult, row: LevelRow, point: Point) -> Sequence[Ce
         numbers.brief(sample.e2e.p50),
         numbers.brief_rate(sample.per_user.p50),
         *parts_of(point),
-        "-" if point.in_flight is None else f"{point.in_flight:.1f}",
+        _in_flight(result, point),
         _of_limit(point),
         "-" if point.waiting is None else f"{point.waiting.mean:.1f}",
         _most(point.kv_usage),
@@ -154,6 +154,11 @@ def _climb_cells(row: LevelRow, point: Point) -> Sequence[Cell]:
 
 def _measured(row: LevelRow) -> Cell:
     return "" if row.status is LevelStatus.valid else status(row.status.value)
+
+
+def _in_flight(result: CurveResult, point: Point) -> str:
+    held = point.in_flight if result.basis == "whole" else point.in_flight_steady
+    return "-" if held is None else f"{held:.1f}"
 
 
 def _of_limit(point: Point) -> str:

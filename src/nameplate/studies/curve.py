@@ -125,8 +125,8 @@ class _Study:
             if load == self._running and end.exit_code == ServerError.exit_code:
                 self._beside.unrun[load] = LevelVerdict(LevelStatus.lost, str(end))
                 continue
-            how = "not finished" if load == self._running else "not run"
-            self._beside.unrun[load] = LevelVerdict(LevelStatus.interrupted, f"{how}: {end}")
+            how = f"not finished: {end}" if load == self._running else "not run: the study ended before"
+            self._beside.unrun[load] = LevelVerdict(LevelStatus.interrupted, how)
 
     def _foregone(self, load: float) -> LevelVerdict | None:
         """Return the status of a level that is not run, or None."""

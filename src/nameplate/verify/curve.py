@@ -86,9 +86,13 @@ def _check(
     refused_probes = {probe.input_tokens: probe.reason for probe in recorded.probes if probe.trial is None}
     for tokens, words in refused_probes.items():
         _require_refusal(f"a probe of {tokens:,} tokens", words, journal, ledger)
+    losses = losses_of(directory, journal)
+    if not recorded.finished:
+        # The journal has a loss before the result tells of it, and a kill can come between.
+        losses = losses[: len(recorded.losses)]
     about = AboutCurve(
         identity=recorded.identity,
-        losses=losses_of(directory, journal),
+        losses=losses,
         refusals=refusals,
         refused_probes=refused_probes,
         spoiled=recorded.spoiled,

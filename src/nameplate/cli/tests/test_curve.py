@@ -103,7 +103,6 @@ def test_rates(curve: Curve) -> None:
     (found,) = result.curves
     assert (found.knee.after, found.knee.level, found.knee.rule) == (4, 200, "queue")
     assert result.rows[1].points[0].queue == "rising"
-    assert result.basis == "steady"
 
 
 def test_too_much_outstanding_fails_a_rate(curve: Curve) -> None:

@@ -17,6 +17,7 @@ from nameplate.contract.rules import Rules
 from nameplate.contract.shape import Shape
 from nameplate.contract.target import Target
 from nameplate.evidence import layout
+from nameplate.measure.curve_builder import NOT_RUN
 from nameplate.sim.app import App
 from nameplate.sim.faults import FaultPlan, parse_fault
 from nameplate.sim.presets import DEMO
@@ -162,15 +163,24 @@ def test_a_trial_whose_numbers_changed_is_seen(loads: Path) -> None:
     assert failed == {Name.published_numbers}
 
 
-def test_an_unfinished_study_is_unverified(loads: Path) -> None:
-    """Without a manifest and with no exit code, nothing is contradicted and nothing is sealed."""
-    path = loads / layout.RESULT
+def test_an_unfinished_study_is_unverified(lost: Path) -> None:
+    """Killed before its result told of a loss, nothing is contradicted and nothing is sealed."""
+    path = lost / layout.RESULT
     document = msgspec.json.decode(path.read_bytes())
-    document["exit_code"], document["reason"] = None, ""
+    document.update(exit_code=None, reason="", losses=[])
+    document["rows"][1].update(status="interrupted", reason=NOT_RUN.reason)
     path.write_bytes(msgspec.json.encode(document))
-    (loads / layout.MANIFEST).unlink()
-    report = verify(loads)
-    assert report.exit_code == 3 and report.check(Name.curve).status == "pass"
+    (lost / layout.MANIFEST).unlink()
+    report = verify(lost)
+    assert report.exit_code == 3 and report.check(Name.curve).status == "pass", report.check(Name.curve)
+
+
+def test_a_journal_leads_nowhere_else(lost: Path) -> None:
+    """A loss whose trial is a way out of the study is read as a name inside it."""
+    path = lost / layout.JOURNAL
+    path.write_bytes(path.read_bytes().replace(b'"in512.out8.t1"', b'"../../x/in512.out8.t1"'))
+    StudyArchive.open(lost).seal()
+    assert verify(lost).exit_code == 0
 
 
 def test_a_hostile_result_ends_in_words(loads: Path) -> None:
