@@ -42,13 +42,13 @@ class Point(Struct, frozen=True, kw_only=True):
     """Hold one valid trial of a level.
 
     `whole` are all measured requests, first sent to last end; `steady` those that were sent after the opening phase,
-    from its end to the last start, null where that is empty: after the opening wave of a closed loop, after the warm-up
-    of an open one. `in_flight` is the effective concurrency over the whole
-    run, rebuilt from the records, and `in_flight_steady` up to the last start. `by_little` is the first by Little's
-    law: ok requests a second x mean E2E; they agree where every request ended well. Gauges are the server's own, where it
-    tells; `kv_tokens` and `running_limit` are what it says that it has. `resident_share` is what one request's tokens,
-    its prompt and its output, are of the KV pool. `waits` takes the TTFT apart, `queue` says whether the outstanding
-    requests of an open loop grew. `alone` only at concurrency one.
+    from its end to the last start, null where that is empty: after the opening wave of a closed loop, after the
+    warm-up of an open one. `in_flight` is the effective concurrency over the whole run, rebuilt from the records,
+    and `in_flight_steady` up to the last start. `by_little` is the first by Little's law: ok requests a second x mean
+    E2E; they agree where every request ended well. Gauges are the server's own, where it tells; `kv_tokens` and
+    `running_limit` are what it says that it has. `resident_share` is what one request's tokens, its prompt and its
+    output, are of the KV pool. `waits` takes the TTFT apart, `queue` says whether the outstanding requests of an open
+    loop grew. `alone` only at concurrency one.
     """
 
     trial: str
