@@ -23,6 +23,11 @@ from nameplate.trial.feeding import Feeder
 S = 10**9
 
 
+@pytest.fixture(autouse=True)
+def _small_stock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeding, "STOCK", 200)
+
+
 class Place:
     """Feed a soak into a store, and read it as its load would."""
 
@@ -70,10 +75,10 @@ def test_the_stock_is_there_before_the_load_and_stays(tmp_path: Path) -> None:
     """Warm-up prompts come first, then a stock; what is started is replaced, and no more."""
     place = Place(tmp_path)
     assert place.written == place.feeder.ahead == feeding.STOCK
-    place.feeder.feed(1000, 10 * S)
-    assert place.written == feeding.STOCK + 1000 and place.feeder.ahead == feeding.STOCK
-    place.feeder.feed(1000, 11 * S)
-    assert place.written == feeding.STOCK + 1000
+    place.feeder.feed(100, 60 * S)
+    assert place.written == feeding.STOCK + 100 and place.feeder.ahead == feeding.STOCK
+    place.feeder.feed(100, 61 * S)
+    assert place.written == feeding.STOCK + 100
 
 
 def test_what_is_written_is_what_is_asked(tmp_path: Path) -> None:
@@ -112,11 +117,11 @@ def test_a_fast_load_is_fed_for_seconds(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_an_open_loop_is_fed_by_its_plan_and_to_its_end(tmp_path: Path) -> None:
-    """Forty a second for a hundred seconds are 4,000 prompts, and no others are written."""
-    place = Place(tmp_path, rate=40.0)
-    assert place.written == 4000
-    place.feeder.feed(3900, 97 * S)
-    assert place.written == 4000
+    """Of twelve a second for a hundred seconds, those of twenty come first; after the last none is written."""
+    place = Place(tmp_path, rate=12.0)
+    assert place.written == 240
+    place.feeder.feed(1190, 99 * S)
+    assert place.written == 1200
 
 
 def test_a_report_is_not_kept_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,15 +140,15 @@ def test_prompts_that_are_not_kept_do_not_pile_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
 ) -> None:
     """What was started a minute ago gives its room back; what may still be asked for is all there."""
-    monkeypatch.setattr(feeding, "STOCK", 50)
-    monkeypatch.setattr(feeding, "FORGET_BYTES", 1 << 16)
+    monkeypatch.setattr(feeding, "STOCK", 20)
+    monkeypatch.setattr(feeding, "FORGET_BYTES", 1 << 15)
     place = Place(tmp_path, words=400, kept=kept)
     used = []
     for second in range(10, 400, 10):
-        place.feeder.feed(5 * second, second * S)
+        place.feeder.feed(second, second * S)
         place.store.refresh()
         used.append((tmp_path / "prompts.zst").stat().st_blocks * 512)
-    assert len(place.store.body(2 + 5 * 390)) > 1000 and place.asks(2 + 5 * 340).output_tokens == 8
+    assert len(place.store.body(2 + 390)) > 1000 and place.asks(2 + 340).output_tokens == 8
     if kept:
         assert used[-1] > 4 * used[5]
     elif used[-1] > 4 * used[5]:

@@ -26,6 +26,11 @@ from nameplate.trial.tests.soaks import SECOND_NS as S
 from nameplate.trial.tests.soaks import SoakRun, Watching
 
 
+@pytest.fixture(autouse=True)
+def _small_stock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeding, "STOCK", 256)
+
+
 def test_a_segment_has_its_denominators_on_record(tmp_path: Path) -> None:
     """Submissions begin and end when the plan says; the drain ends with the last answer; nothing else is in the way."""
     run = SoakRun(tmp_path / "s", seconds=3, concurrency=3).carry()
@@ -47,16 +52,16 @@ def test_a_segment_has_its_denominators_on_record(tmp_path: Path) -> None:
 
 def test_what_is_left_at_the_deadline_is_named(tmp_path: Path) -> None:
     """Requests that are left are cancelled, and each row says how far it had come: no byte, headers, or tokens."""
-    run = SoakRun(tmp_path / "s", seconds=4, concurrency=36, shape="1000/600", drain_ns=2 * S).carry()
+    run = SoakRun(tmp_path / "s", seconds=1, concurrency=36, shape="300/300", drain_ns=S).carry()
     left = [row for row in run.reader.rows() if row.outcome == "cancelled"]
     assert run.entry("drain_ended").detail == {"cancelled": len(left)}
-    assert run.entry("drain_ended").t_ns == pytest.approx(run.entry("drain_began").t_ns + 2 * S, abs=S // 4)
+    assert run.entry("drain_ended").t_ns == pytest.approx(run.entry("drain_began").t_ns + S, abs=S // 4)
     assert len(left) > 30 and all(row.sent_ns is not None and row.end_ns is not None for row in left)
     decoding = [row for row in left if row.output_events]
     waiting = [row for row in left if not row.output_events]
     # It runs 32 at once.
     assert decoding and waiting
-    assert all(0 < (row.output_tokens or 0) < 600 and row.http_status == 200 for row in decoding)
+    assert all(0 < (row.output_tokens or 0) < 300 and row.http_status == 200 for row in decoding)
     assert all(row.first_output_ns is None and row.output_tokens is None for row in waiting)
     assert run.journal("abort") or run.entry("drained").detail["status"] == "idle"
 
@@ -191,7 +196,7 @@ def test_a_stock_that_runs_dry_is_a_fault_of_this_machine(
 
 
 def test_memory_stays_flat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From 300 requests to 1,200 nothing is held for longer than its request lasts: by server, load and feeding."""
+    """From 100 requests to 500 nothing is held for longer than its request lasts: by server, load and feeding."""
     held: list[int] = []
 
     class Weighing(Watching):
@@ -199,7 +204,7 @@ def test_memory_stays_flat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
         def progress(self, _plan: object, progress: Progress, ttfts_ns: Any, directory: object) -> None:
             super().progress(_plan, progress, ttfts_ns, directory)
-            if progress.started >= 300 * (1 + len(held)) and len(held) < 4:
+            if progress.started >= 100 * (1 + len(held)) and len(held) < 5:
                 gc.collect()
                 held.append(sys.getallocatedblocks())
 
@@ -209,9 +214,9 @@ def test_memory_stays_flat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     # Its prefix cache is full before the first look.
     preset = structs.replace(DEMO, engine=structs.replace(DEMO.engine, kv_tokens=8192))
     run = SoakRun(
-        tmp_path / "s", seconds=10, shape="48/2", concurrency=8, keeping=Keeping("none"), preset=preset
+        tmp_path / "s", seconds=3, shape="48/2", concurrency=8, keeping=Keeping("none"), preset=preset
     )
     run.watch_with(watching).carry()
-    assert len(held) == 4 and watching.most_shown <= 16
+    assert len(held) == 5 and watching.most_shown <= 16
     # A request's row alone would be some forty.
-    assert held[3] - held[1] < 600
+    assert held[4] - held[1] < 600
