@@ -101,7 +101,9 @@ class Compared:
         elif recorded != row:
             compare_row(recorded, row, not rebuilt.whole, self._ledger, written_by=self._written_by)
         trusted = row if rebuilt.whole or recorded is None else recorded
-        self._body(trusted)
+        self.prompts.append(_head_of(trusted.prompt_sha256))
+        self.heads.append(_head_of(trusted.prompt_head_sha256))
+        self._body(row if recorded is None else recorded)
         self._sum(trusted)
 
     def _note(self, index: int, timeline: Timeline | None) -> None:
@@ -114,8 +116,6 @@ class Compared:
         self._events[index] = _NOT_KEPT if timeline is None else _digest_of(timeline)
 
     def _body(self, row: RequestRow) -> None:
-        self.prompts.append(_head_of(row.prompt_sha256))
-        self.heads.append(_head_of(row.prompt_head_sha256))
         if self._bodies is None:
             return
         facts = self._bodies.get(self._requests.prompt(row.index))

@@ -1,11 +1,14 @@
-"""Soaks for tests: made in simulated time, and cut as a kill cuts them."""
+"""Soaks for tests: made in simulated time, cut as a kill cuts them, and changed with everything sealed again."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+import pytest
 from msgspec import structs
 
+from nameplate.cli.main import main
 from nameplate.evidence import layout, soak_events
 from nameplate.measure.soak_record import SoakRecord, decode_soak_record, encode_soak_record
 
@@ -43,3 +46,24 @@ def kill(directory: Path | str, share: float, key: str = "soak.s1") -> None:
             break
         kept.append(line)
     (segment / layout.JOURNAL).write_bytes(b"".join(kept))
+
+
+def soak(directory: Path, *arguments: str) -> int:
+    """Run a quiet soak on the built-in engine in simulated time into a directory; return its exit code."""
+    words = ["nameplate", "soak", "sim:demo", *QUIET, "--quiet-terminal", "--out", str(directory), *arguments]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", words)
+        with pytest.raises(SystemExit) as stop:
+            main()
+    return stop.value.code if isinstance(stop.value.code, int) else 0
+
+
+def go_on(directory: Path) -> int:
+    """Resume a soak on the built-in engine; return its exit code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            sys, "argv", ["nameplate", "soak", "sim:demo", "--resume", str(directory), "--quiet-terminal"]
+        )
+        with pytest.raises(SystemExit) as stop:
+            main()
+    return stop.value.code if isinstance(stop.value.code, int) else 0
