@@ -58,7 +58,7 @@ def assemble(held: Folded) -> SegmentResult:
     drained_ns = moment(journal, soak_events.DRAIN_ENDED)
     # What the parent does after the drain (idle, identity) belongs to nobody's time.
     seen_ns = max(submitted_ns, tally.last_ns, drained_ns if drained_ns is not None else held.last_ns)
-    observed_ns = min(seen_ns, steps.edge_ns(steps.most))
+    observed_ns = min(seen_ns, steps.horizon_ns)
     outages = outages_of(held.segment, journal, held.server, tally)
     parts = parts_of(held.segment, header, journal, held.server, tally, outages, observed_ns)
     counts = tally.counts(never_sent=held.never_sent, duplicates=held.duplicates, untraced=held.untraced)

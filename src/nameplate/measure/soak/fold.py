@@ -38,6 +38,11 @@ STEPS_A_WINDOW = 300
 # What a segment may last beyond its plan before a time in it is called impossible: a drain that hangs, a machine
 # asleep.
 BEYOND_NS = 2 * 3600 * SECOND_NS
+BEYOND_WINDOWS = 10_000
+
+# A year of five-minute windows; and as many steps as 160 MB hold, which a plan with shorter windows must do with.
+MOST_WINDOWS = 105_120
+MOST_STEPS = 1 << 21
 
 _CUT = (Outcome.cancelled.value, Outcome.unfinished.value)
 
@@ -59,8 +64,13 @@ class SegmentFold:
         self._header = TrialReader(directory).header()
         self._requests = Requests(self._header.plan)
         soak = self._header.plan.soak or Soak(duration_ns=0)
-        self._step_ns = max(1, soak.window_ns // STEPS_A_WINDOW)
-        self._most_steps = (soak.duration_ns + soak.drain_ns + BEYOND_NS) // self._step_ns + 1
+        length_ns = soak.duration_ns + soak.drain_ns + min(BEYOND_NS, BEYOND_WINDOWS * soak.window_ns)
+        if soak.window_ns < STEPS_A_WINDOW or not 0 < length_ns < MOST_WINDOWS * soak.window_ns:
+            raise EvidenceError(f"{directory} plans more windows than anybody can look at: {soak}.")
+        # Windows that are short for their soak have longer steps: so many of them at most.
+        self._steps_a_window = max(1, min(STEPS_A_WINDOW, MOST_STEPS * soak.window_ns // length_ns))
+        self._step_ns = soak.window_ns // self._steps_a_window
+        self._most_steps = length_ns // self._step_ns + 1
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -108,12 +118,10 @@ class SegmentFold:
         behind = left_behind(self._directory, self._header, self._seen.__contains__, since_ns)
         tally = self._tally
         torn = [line for lines in self._tails() for line in lines.torn()] + list(behind.torn)
-        last_ns = max(
-            [tally.last_ns]
-            + [entry.t_ns for entry in self._journal]
-            + list(self._server.t_ns[-1:])
-            + [t_ns for t_ns in (self._client.last_ns, behind.last_ns) if t_ns is not None]
-        )
+        told = [self._client.last_ns, behind.last_ns, *self._server.t_ns[-1:]]
+        told += [entry.t_ns for entry in self._journal]
+        horizon_ns = tally.steps.horizon_ns
+        last_ns = max([tally.last_ns] + [t_ns for t_ns in told if t_ns is not None and t_ns < horizon_ns])
         offset_ns = self._header.started.wall_ns - self._header.started.monotonic_ns
         unfinished = [held for _, held in self._unfinished]
         if behind.left or self._await_timeline:
@@ -177,7 +185,7 @@ class SegmentFold:
 
     def _new_tally(self, began_ns: int) -> Tally:
         steps = Steps(began_ns, self._step_ns, self._most_steps)
-        return Tally(self._header, steps, STEPS_A_WINDOW)
+        return Tally(self._header, steps, self._steps_a_window)
 
     def _requests_and_events(self, tally: Tally) -> None:
         """Take rows and timelines in step with each other, so that few wait for their counterpart."""
@@ -211,7 +219,10 @@ class SegmentFold:
         if not self._seen.add(row.index, row.sent_ns if row.sent_ns is not None else row.scheduled_ns):
             self._duplicates += 1
             return
-        tally.take(row)
+        try:
+            tally.take(row)
+        except (OverflowError, ValueError) as error:
+            raise EvidenceError(f"{self._directory}: request {row.index} cannot be: {error}.") from error
         if row.outcome in _CUT:
             started = self._header.started
             offset_ns = started.wall_ns - started.monotonic_ns

@@ -42,11 +42,11 @@ class Steps:
         return len(self.sent)
 
     def at(self, t_ns: int) -> int:
-        """Return a moment's step, making room for it; a moment before the first one counts there."""
+        """Return a moment's step, making room for it; one before the first counts there, one beyond all in the last."""
         step = max(0, (t_ns - self.begin_ns) // self.step_ns)
         if step >= self.most:
             self.beyond += 1
-            step = self.most - 1
+            step = max(0, len(self) - 1)
         missing = step + 1 - len(self.sent)
         if missing > 0:
             missing = min(max(missing, 1024), self.most - len(self.sent))
@@ -61,6 +61,11 @@ class Steps:
     def place(self, t_ns: int) -> int:
         """Return a moment's step within what there is."""
         return min(len(self), max(0, (t_ns - self.begin_ns) // self.step_ns))
+
+    @property
+    def horizon_ns(self) -> int:
+        """Return the moment that nothing true lies beyond."""
+        return self.edge_ns(self.most)
 
     def edge_ns(self, step: int) -> int:
         return self.begin_ns + step * self.step_ns
@@ -101,10 +106,8 @@ class Steps:
             if not 0 <= step < size:
                 step = self.at(times[first])
                 size = len(self)
-            # A stamp that goes back by a little stays where it is, and what lies beyond the last step is counted there.
+            # A stamp that goes back by a little stays where it is, and so does one that lies beyond all steps.
             after = bisect_left(times, begin_ns + (step + 1) * step_ns, first + 1)
-            if step + 1 == self.most:
-                after = count
             found.append((step, first, after))
             first = after
         return found

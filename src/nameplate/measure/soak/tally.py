@@ -172,7 +172,8 @@ class Tally:
         if row.end_ns is None:
             return
         ok, end_ns = row.outcome == Outcome.ok, row.end_ns
-        self.last_ns = max(self.last_ns, end_ns)
+        if end_ns < self.steps.horizon_ns:
+            self.last_ns = max(self.last_ns, end_ns)
         if row.phase == "opening":
             self.opening_ended_ns = max(end_ns, self.opening_ended_ns or end_ns)
         self.steps.end(end_ns, ok=ok, failed=failure is not None, was_sent=row.sent_ns is not None)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nameplate.contract.errors import EvidenceError
 from nameplate.evidence import layout
+from nameplate.measure.soak.combine import measure_soak
 from nameplate.measure.soak.fold import SegmentFold, measure_segment
+from nameplate.measure.soak.result import encode_soak
 from nameplate.measure.soak.tests.segments import BEGAN, Writing, loop
 from nameplate.measure.tests.trials import S
 
@@ -160,6 +164,29 @@ def test_a_forged_moment_costs_nothing(soak: Writing) -> None:
     soak.rows[-1] = type(row)(**{**{f: getattr(row, f) for f in row.__struct_fields__}, "end_ns": 1 << 62})
     result = measure_segment(soak.write())
     assert any("far beyond" in said for said in result.damage)
+
+
+def test_forged_numbers_are_measured_or_refused(tmp_path: Path) -> None:
+    """Whatever a row claims, measuring it ends with a result or with a refusal that people can read."""
+    writing = Writing(tmp_path / "segment", duration_s=30, window_s=10)
+    last = loop(writing, until_ns=BEGAN + 30 * S)
+    writing.orderly(BEGAN + 30 * S, last)
+    directory = writing.write()
+    lines = (directory / layout.REQUESTS).read_bytes().splitlines(keepends=True)
+    row = msgspec.json.decode(lines[7])
+    for name in [name for name, value in row.items() if isinstance(value, int)]:
+        for forged in (1 << 62, (1 << 64) - 1):
+            lines[7] = msgspec.json.encode({**row, name: forged}) + b"\n"
+            (directory / layout.REQUESTS).write_bytes(b"".join(lines))
+            with suppress(EvidenceError):
+                encode_soak(measure_soak([measure_segment(directory)]))
+
+
+def test_more_windows_than_anybody_can_look_at_are_refused(tmp_path: Path) -> None:
+    """A plan of three centuries has no windows to show."""
+    writing = Writing(tmp_path / "segment", duration_s=10**10)
+    with pytest.raises(EvidenceError, match="more windows"):
+        measure_segment(writing.write())
 
 
 def test_what_is_no_trial_is_refused(tmp_path: Path) -> None:
