@@ -123,7 +123,7 @@ class RateLevels(Struct, frozen=True):
         return f"{self.value(level):g} req/s"
 
     def load(self, level: int, shape: Shape) -> str:
-        return f"{self.value(level):g} requests/s of {shape}"
+        return f"{self.value(level):g} requests/s of {shape} ({self.rates.spread} arrivals)"
 
     def slug(self, level: int) -> str:
         return f"r{self.value(level):g}"

@@ -93,6 +93,11 @@ class RateRules(Struct, frozen=True, kw_only=True):
     def grid(self) -> Grid:
         return Grid.of(self.resolution)
 
+    @property
+    def spread(self) -> str:
+        """Say how arrivals are spread."""
+        return f"gamma:{self.burstiness:g}" if self.kind == "gamma" else self.kind
+
     def require(self) -> None:
         """Refuse rules under which no rate can be found; CallerError."""
         if not FINEST <= self.resolution <= COARSEST:

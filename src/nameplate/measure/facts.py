@@ -129,7 +129,7 @@ def _queue(plan: TrialPlan, measurement: Measurement) -> QueueFacts | None:
     grown, thirds = found.outstanding, found.thirds
     drift: Drift | None = None
     if thirds is not None:
-        drift = "rising" if found.latency_rises else "unsteady" if thirds.drifting else "steady"
+        drift = "rising" if found.latency_rises else "unsteady" if found.unsteady else "steady"
     return QueueFacts(
         proves=asked.proves,
         resolution=asked.resolution,

@@ -17,6 +17,8 @@ A shape has `shape`, `rated` (integer or null), `pass` and `fail` (levels or nul
 level with its trials' statuses), `certified`, `qualified`, `not_qualified`, `warnings`, `prompt_tokens` (the range
 that the server counted), `baseline`, `confirmations`: each confirmation trial, invalid ones too, and `limit`: what
 holds the failing level below its promise (null where none failed). Times are nanoseconds; null is absent.
+In a rate study a level counts the grid of rates that the contract fixes; `rates` has the same in requests a second,
+and each confirmation its `open_loop`.
 
 Version history: 1 - first.
 """
@@ -33,6 +35,8 @@ from nameplate.contract.shape import Shape
 from nameplate.contract.target import Target
 from nameplate.measure.correctness import Correctness
 from nameplate.measure.limit import Limit
+from nameplate.measure.plate_open import PlateOpen, PlateRates
+from nameplate.measure.quantiles import Quantiles
 from nameplate.measure.study_record import check_schema, with_levels
 from nameplate.verdict.boundary import Status
 from nameplate.verdict.certify import Certified
@@ -43,16 +47,6 @@ from nameplate.verdict.trial import SloResult, TrialStatus
 from nameplate.verdict.warnings import Warned
 
 PLATE_SCHEMA = "nameplate.plate/2"
-
-
-class Quantiles(Struct, frozen=True):
-    """Hold n, p50, p95 and p99 of one latency in nanoseconds; `unsupported` names those that n does not carry."""
-
-    n: int
-    p50_ns: float | None
-    p95_ns: float | None
-    p99_ns: float | None
-    unsupported: tuple[str, ...] = ()
 
 
 class PlateTrial(Struct, frozen=True, kw_only=True):
@@ -75,6 +69,7 @@ class PlateTrial(Struct, frozen=True, kw_only=True):
     output_tokens_per_s_per_user_p50: float | None
     concurrency_mean: float | None
     correctness: Correctness
+    open_loop: PlateOpen | None = None
 
 
 class PlateBaseline(Struct, frozen=True):
@@ -110,6 +105,7 @@ class PlateShape(Struct, frozen=True, kw_only=True):
     prompt_tokens: PromptRange | None
     baseline: PlateBaseline | None
     confirmations: tuple[PlateTrial, ...]
+    rates: PlateRates | None = None
     limit: Limit | None = None
 
 

@@ -16,8 +16,9 @@ from nameplate.measure.plate import (
     PlateIdentity,
     PlateShape,
     PlateTrial,
-    Quantiles,
 )
+from nameplate.measure.plate_open import plate_open, plate_rates
+from nameplate.measure.quantiles import quantiles
 from nameplate.measure.rates import Rate
 from nameplate.measure.result import TrialResult
 from nameplate.statistics.percentile import Distribution
@@ -86,6 +87,7 @@ def build_shape(contract: Contract, verdict: ShapeVerdict, results: Sequence[Tri
         prompt_tokens=_joined(result.measurement.correctness.prompt_tokens for result in own),
         baseline=_baseline(own),
         confirmations=tuple(plate_trial(result) for result in confirmations),
+        rates=plate_rates(contract, found, verdict.operate_at),
         limit=_limit(found, own, confirmations),
     )
 
@@ -111,13 +113,8 @@ def plate_trial(result: TrialResult) -> PlateTrial:
         output_tokens_per_s_per_user_p50=latencies.per_user.p50,
         concurrency_mean=result.measurement.concurrency.mean,
         correctness=result.measurement.correctness,
+        open_loop=plate_open(result),
     )
-
-
-def quantiles(distribution: Distribution) -> Quantiles:
-    """Return a distribution's p50, p95 and p99."""
-    shown = tuple(name for name in distribution.unsupported if name != "p90")
-    return Quantiles(distribution.n, distribution.p50, distribution.p95, distribution.p99, shown)
 
 
 def level_points(slo: Slo, results: Iterable[TrialResult]) -> tuple[LevelPoint, ...]:

@@ -89,7 +89,7 @@ def trial_warnings(
     ):
         found.append(queue_rises(queueing.outstanding.change))
     thirds = queueing.thirds if queueing is not None else None
-    if thirds is not None and thirds.drifting:
+    if queueing is not None and queueing.unsteady and thirds is not None:
         found.append(latency_drifts(thirds.sizes))
     stalls = measurement.stalls
     if stalls is not None and stalls.listed:

@@ -11,10 +11,13 @@ from rich.text import Text
 from nameplate.contract.contract import Contract
 from nameplate.contract.levels import Levels, levels_of
 from nameplate.contract.slo import Slo
-from nameplate.measure.plate import PlateShape, PlateTrial, Quantiles
+from nameplate.measure.plate import PlateShape, PlateTrial
+from nameplate.measure.plate_open import PlateOpen
+from nameplate.measure.quantiles import Quantiles
 from nameplate.report import numbers
 from nameplate.report.certainty import percent, trials_certificate
 from nameplate.report.layout import Cell, heading, indented
+from nameplate.report.rated_rate import judged_by
 from nameplate.report.safe import safe
 from nameplate.report.style import status
 from nameplate.report.table import Column, FittingTable, rows_of
@@ -57,6 +60,8 @@ def boundary_table(shape: PlateShape, contract: Contract) -> RenderableType | No
     ]
     if marked:
         parts.append(indented(Text(numbers.UNSUPPORTED_NOTE, style="dim")))
+    if contract.rate is not None:
+        parts.append(indented(judged_by(contract)))
     parts += [indented(_because(trial)) for trial in shape.confirmations if _needs_reason(trial)]
     return Group(*parts)
 
@@ -66,7 +71,11 @@ def _invalid(group: Sequence[Sequence[Cell]]) -> bool:
 
 
 # A cell's source: an SLO, a metric's percentile, or one of the trial's own values.
-Field = Slo | tuple[str, str] | Literal["tokens", "requests", "status"]
+Field = (
+    Slo
+    | tuple[str, str]
+    | Literal["tokens", "requests", "delivered", "outstanding", "most", "queue", "latency", "status"]
+)
 
 
 def _columns(contract: Contract) -> tuple[list[Column], list[Field]]:
@@ -86,12 +95,20 @@ def _columns(contract: Contract) -> tuple[list[Column], list[Field]]:
             Column(_head(slo_here) if slo_here else f"{_LABEL[metric]}\n{name}", rank=0 if slo_here else rank)
         )
         fields.append(slo_here or (metric, name))
-    columns += [
-        Column("output\ntok/s", rank=1),
-        Column("req/s", rank=7),
-        Column("verdict", side="left"),
-    ]
-    fields += ["tokens", "requests", "status"]
+    if contract.rate is None:
+        columns += [Column("output\ntok/s", rank=1), Column("req/s", rank=7)]
+        fields += ["tokens", "requests"]
+    else:
+        columns += [
+            Column("deliv-\nered", rank=7, name="delivered"),
+            Column("in\nflight", rank=2, name="in flight"),
+            Column("most", rank=6),
+            Column("queue", rank=1),
+            Column("latency", side="left", rank=3),
+        ]
+        fields += ["delivered", "outstanding", "most", "queue", "latency"]
+    columns.append(Column("verdict", side="left"))
+    fields.append("status")
     return columns, fields
 
 
@@ -112,10 +129,35 @@ def _cell_of(field: Field, trial: PlateTrial) -> Cell:
     if isinstance(field, Slo):
         found = next((result for result in trial.slos if result.slo == field), None)
         return "-" if found is None else judged(found, found.whole)
+    if isinstance(field, str):
+        return numbers.ABSENT if trial.open_loop is None else _open(field, trial.open_loop)
     metric, name = field
-    held: Quantiles = getattr(trial, metric)
+    held = _held(metric, trial)
     value: float | None = getattr(held, f"{name}_ns")
     return numbers.quantile(value, held.n, name in held.unsupported)
+
+
+def _held(metric: str, trial: PlateTrial) -> Quantiles:
+    """Return a metric's percentiles; those of an open loop from schedule, as its SLOs are judged."""
+    found: Quantiles = getattr(trial, metric)
+    if trial.open_loop is None:
+        return found
+    if metric == "ttft":
+        return trial.open_loop.ttft_from_schedule
+    return (trial.open_loop.e2e_from_schedule or found) if metric == "e2e" else found
+
+
+def _open(field: str, held: PlateOpen) -> Cell:
+    match field:
+        case "delivered":
+            return numbers.rate(held.delivered_per_s)
+        case "outstanding":
+            return numbers.rate(held.outstanding_mean)
+        case "most":
+            return numbers.count(held.outstanding_max)
+        case "queue":
+            return numbers.ABSENT if held.growth is None else f"{held.growth:+.1%}"
+    return held.latency or numbers.ABSENT
 
 
 def judged(result: SloResult, sample: SloSample) -> str:

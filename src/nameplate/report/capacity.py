@@ -19,6 +19,7 @@ from nameplate.report.certainty import standing_line
 from nameplate.report.identity import one_line
 from nameplate.report.layout import Cell, Chain, Command, facts, heading, indented, stacked
 from nameplate.report.limit import limit_section
+from nameplate.report.rated_rate import at_the_rated_rate
 from nameplate.report.safe import safe, safe_text
 from nameplate.report.style import status, style_of, warnings
 from nameplate.report.table import Column, FittingTable
@@ -131,6 +132,8 @@ def _shape(
         lines.insert(1, ("Certified", certified))
     if shape.status is not Status.confirmed:
         lines.append(("Because", safe(shape.reason, 1500)))
+    if (sustains := at_the_rated_rate(shape)) is not None:
+        lines.append(("Sustains", sustains))
     lines.append(("Alone", _alone(shape.baseline)))
     if record is not None:
         lines.append(("Located", _path(contract, shape, record.trials, results)))

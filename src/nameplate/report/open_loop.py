@@ -161,7 +161,7 @@ def _queueing(queueing: Queueing) -> str:
             most = numbers.count(growth.most_change)
             said.append(f"{name} {growth.conclusion} (a rise of {most} at most, p {growth.p_value:.2g})")
     if queueing.thirds is not None:
-        drifts = queueing.thirds.drifting
+        drifts = queueing.unsteady
         parts = " / ".join(numbers.duration(value) for value in queueing.thirds.sizes)
         said.append(f"TTFT by thirds {parts}: {'drifting' if drifts else 'steady'}")
     left = f"the first {numbers.duration(queueing.warm_up_s * 1e9)} left out" if queueing.warm_up_s else ""

@@ -82,7 +82,7 @@ MEANING: dict[Gate, str] = {
     Gate.refused: "the server refused connections",
     Gate.outstanding: "the server fell so far behind that the load was ended",
     Gate.bounded_queue: "the queue grows at this rate, and a longer run would wait longer, without bound",
-    Gate.steady_latency: "latency rises from third to third of the trial",
+    Gate.steady_latency: "latency rises over the trial",
     Gate.arrivals: "arrivals were not delivered as planned",
     Gate.all_ended: "requests were cancelled, unfinished or never started",
     Gate.bad_request: "the server says that the requests themselves are wrong",

@@ -21,9 +21,8 @@ def _loop(contract: Contract) -> tuple[str, ...]:
     rates = contract.rate
     if rates is None:
         return (f"closed loop, start policy {contract.rules.start}",)
-    shape = f" of shape {rates.burstiness:g}" if rates.kind == "gamma" else ""
     return (
-        f"open loop, {rates.kind} arrivals{shape}, latency from schedule",
+        f"open loop, {rates.spread} arrivals, latency from schedule",
         "a queue that does not grow and a latency that does not rise",
     )
 

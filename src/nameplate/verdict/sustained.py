@@ -59,14 +59,17 @@ def _bounded_queue(facts: QueueFacts) -> GateResult:
 def _steady_latency(facts: QueueFacts) -> GateResult:
     gate = Gate.steady_latency
     if facts.latency == "rising":
-        return GateResult(gate, "fail", f"{MEANING[gate]}: the last third of the arrivals waited longest", 1)
+        return GateResult(gate, "fail", f"{MEANING[gate]}: who arrived late waited longer", 1)
     if facts.latency != "steady" and facts.proves:
         said = (
             "too little to tell"
             if facts.latency is None
-            else "its thirds differ, and the last is not the highest"
+            else "the thirds of the arrivals waited differently, without a rise"
         )
         return GateResult(gate, "inconclusive", f"no steady state was seen: {said}", 1)
     return GateResult(
-        gate, "pass", "no drift between thirds" if facts.latency == "steady" else "not decided", 1
+        gate,
+        "pass",
+        "no rise, and no drift between thirds" if facts.latency == "steady" else "not decided",
+        1,
     )

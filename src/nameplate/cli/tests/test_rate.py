@@ -49,7 +49,7 @@ def test_a_rate_is_found_told_and_verified(run: Run) -> None:
     assert code in (0, 3), out
     assert "lasts as long as they take to arrive: 1 s at 60 req/s" in err
     assert err.index("lasts as long") < err.index("probing the server")
-    assert "requests/s of 64/8 hold ttft p95 < 40 ms" in out.splitlines()[0]
+    assert "requests/s of 64/8 (poisson arrivals) hold ttft p95 < 40 ms" in out.splitlines()[0]
     plate = decode_plate((Path("x") / "plate.json").read_bytes())
     assert plate.contract.rate is not None and plate.shapes[0].rated is not None
     assert verify(Path("x")).exit_code == 0

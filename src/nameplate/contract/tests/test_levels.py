@@ -53,7 +53,7 @@ def test_levels_say_what_they_are() -> None:
     assert (closed.name(9), closed.told(9), closed.slug(9)) == ("C=9", "9", "c9")
     assert (open_.name(9), open_.told(9), open_.slug(9)) == ("1.48 req/s", "1.48", "r1.48")
     assert closed.load(9, shape) == "9 concurrent 512/64 requests"
-    assert open_.load(9, shape) == "1.48 requests/s of 512/64"
+    assert open_.load(9, shape) == "1.48 requests/s of 512/64 (poisson arrivals)"
     assert (closed.lower(1, 2), open_.lower(1, 2)) == (0, -1)
     assert (closed.zero_below, open_.zero_below) == (True, False)
     assert (told_rated(closed, 7), told_rated(open_, 0), told_rated(open_, None)) == ("7", "1", "None")
