@@ -14,6 +14,7 @@ from nameplate.measure.delivered import Delivered
 from nameplate.measure.latency import PhaseLatencies
 from nameplate.measure.measurement import Measurement
 from nameplate.measure.queueing import Queueing
+from nameplate.measure.stalls import Stalls
 from nameplate.report import numbers
 from nameplate.report.latencies import latency_cells, latency_notes
 from nameplate.report.layout import Cell, heading, indented
@@ -36,6 +37,7 @@ _LATENCIES = (
 _REPEATS = {"ttft": "ttft_from_schedule", "e2e": "e2e_from_schedule", "first_answer": "ttft"}
 
 _MOST_PARTS = 20
+_MOST_STALLS = 4
 _OF = {
     "class": ("Classes of the trace", "class"),
     "step": ("Steps of the rate", "step"),
@@ -122,7 +124,22 @@ def open_lines(plan: TrialPlan, measured: Measurement) -> list[tuple[str, Render
         lines.append(("Queue", _queueing(measured.queueing)))
     elif not plan.arrivals.steady:
         lines.append(("Queue", "not judged: this load has no one rate that it could keep up with"))
+    if measured.stalls is not None and measured.stalls.count:
+        lines.append(("Stalls", _stalls(measured.stalls)))
     return lines
+
+
+def _stalls(stalls: Stalls) -> str:
+    """Say when nothing came from the server, the longest times of it."""
+    bound, total = numbers.duration(stalls.bound_ns), numbers.duration(stalls.total_ns)
+    said = f"{numbers.count(stalls.count, 'time')} nothing came for more than {bound}, {total} in all: "
+    longest = sorted(stalls.listed, key=lambda stall: -stall.length_ns)[:_MOST_STALLS]
+    said += "; ".join(
+        f"{numbers.duration(stall.length_ns)} from {numbers.duration(stall.after_ns)} on, "
+        f"{stall.waited:,} waited, {stall.sent:,} of them sent meanwhile"
+        for stall in sorted(longest, key=lambda stall: stall.begin_ns)
+    )
+    return said + (" and shorter ones" if stalls.count > len(longest) else "")
 
 
 def _trace(trace: TracePlan) -> str:
@@ -142,7 +159,10 @@ def _trace(trace: TracePlan) -> str:
 
 def _delivered(delivered: Delivered) -> str:
     """Say how the arrivals of an open loop were delivered."""
-    said = f"{delivered.sent:,} of {delivered.planned:,} sent, {numbers.count(delivered.rate)} requests/s"
+    rate = delivered.rate
+    # A trace may bring one request an hour.
+    said_rate = numbers.count(rate) if rate is None or rate >= 0.1 else f"{rate:.3g}"
+    said = f"{delivered.sent:,} of {delivered.planned:,} sent, {said_rate} requests/s"
     if delivered.overrun:
         said += "; ended by the limit of outstanding requests"
     tests = delivered.tests.tests if delivered.tests is not None else ()

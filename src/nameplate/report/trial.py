@@ -204,7 +204,7 @@ def _work(result: TrialResult) -> RenderableType:
             + (" (estimated)" if found.tokens_estimated else "")
             + (f", and {found.partial_tokens:,} of requests that failed" if found.partial_tokens else ""),
         ),
-        ("In flight, ours", _in_flight(result.plan, ours)),
+        ("In flight, ours", _in_flight(result.plan, ours, result.facts.workers)),
         ("In the server", _server(result)),
         ("Client lateness", _lateness(result)),
     ]
@@ -231,10 +231,11 @@ def _asked(result: TrialResult) -> str:
     return f"{result.plan.shape.input_tokens:,}" if asked is None else _range(asked)
 
 
-def _in_flight(plan: TrialPlan, ours: Concurrency) -> str:
+def _in_flight(plan: TrialPlan, ours: Concurrency, workers: int) -> str:
     mean, most = numbers.count(ours.mean), numbers.count(ours.max)
     if plan.arrivals is not None:
-        return f"{mean} on average, {most} at most; {ours.planned:,} outstanding end the load"
+        share = f", or {max(1, ours.planned // workers):,} of one worker" if workers > 1 else ""
+        return f"{mean} on average, {most} at most; {ours.planned:,} outstanding end the load{share}"
     return (
         f"{mean} on average of {ours.planned:,} planned, {most} at most; below the plan "
         f"{numbers.share(ours.below_share)} of the time"

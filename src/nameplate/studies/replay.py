@@ -78,7 +78,7 @@ def prepare_replay(
     archive.write_contract(contract)
     arrivals = ArrivalPlan(
         kind="trace",
-        rate=fitted.requests * 1e9 / fitted.duration_ns if fitted.duration_ns else 0.0,
+        rate=(fitted.requests - 1) * 1e9 / fitted.duration_ns if fitted.duration_ns else 0.0,
         outstanding_limit=replay.outstanding_limit,
         seed=contract.seed,
         trace=fitted,

@@ -68,7 +68,7 @@ PLANS: list[Callable[[], TrialPlan]] = [
 ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     text=st.sampled_from(
         ["2:60:20s", "60:2:20s", "0:300:4s", "300:0:4s", "0.01:0.03:10m", "400:900:1s", "5:5:9s"]
@@ -94,7 +94,7 @@ def test_an_honest_ramp_is_delivered(text: str, spread: str, seed: int, workers:
     assert found.fault == "", found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(times=st.lists(st.integers(0, 10**12), min_size=1, max_size=60), seed=st.integers(0, 99))
 def test_an_honest_trace_is_delivered(times: list[int], seed: int) -> None:
     """Any recorded times, also many at one moment, are a plan that can be delivered."""

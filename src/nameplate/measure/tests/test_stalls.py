@@ -70,6 +70,7 @@ def test_a_freeze_is_named_with_its_time_and_those_who_waited() -> None:
     said = " ".join(text_of(trial_summary(result, "x"), 120).split())
     assert "Nothing came from the server for 10." in said and f"while {stall.waited} requests waited" in said
     assert f"{stall.sent} of them sent meanwhile" in said
+    assert "1 time nothing came for more than 1.000 s, 10.0" in said
 
 
 def test_an_idle_server_does_not_stand_still() -> None:

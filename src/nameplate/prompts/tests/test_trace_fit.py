@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nameplate.contract.errors import CallerError
@@ -66,6 +66,7 @@ def test_nothing_left_is_refused() -> None:
         fit([TraceRow(0, 5000, 1)], too_long="skip")
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     rows=st.lists(
         st.builds(TraceRow, st.integers(0, 9), st.integers(1, 1200), st.integers(1, 200)), min_size=1
