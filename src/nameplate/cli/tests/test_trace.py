@@ -13,11 +13,16 @@ import pytest
 
 from nameplate.cli.tests.conftest import Run
 from nameplate.cli.tests.test_open_loop import result_of, trial_of
+from nameplate.contract.arrivals import ArrivalPlan
+from nameplate.contract.contract import Contract
+from nameplate.contract.shape import Shape
+from nameplate.contract.target import Target
 from nameplate.evidence import layout
 from nameplate.evidence.reader import TrialReader
 from nameplate.measure.result import TrialResult
 from nameplate.measure.trace_on_disk import read_header
 from nameplate.schedule.stage import Requests, stages_of
+from nameplate.studies.single import open_plan
 from nameplate.verdict.gate import Gate
 from nameplate.verify import verify
 from nameplate.verify.tests.making import follow
@@ -268,10 +273,8 @@ def test_contradictions_are_refused_in_words(run: Run, arguments: tuple[str, ...
 @pytest.mark.parametrize(
     ("arguments", "title", "parts"),
     [
-        (("--ramp", "1:40:5s"), "Tenths of the ramp", 10),
-        (("--ramp", "40:0:5s", "--arrivals", "constant"), "Tenths of the ramp", 10),
+        (("--ramp", "1:40:5s", "--arrivals", "constant"), "Tenths of the ramp", 10),
         (("--steps", "5x2s,40x2s,0x1s,5x2s"), "Steps of the rate", 4),
-        (("--steps", "20x3s", "--arrivals", "gamma:0.5"), "Steps of the rate", 1),
     ],
 )
 def test_ramps_and_steps_pass_and_verify(
@@ -290,10 +293,11 @@ def test_ramps_and_steps_pass_and_verify(
     assert verify(trial_of(Path("x"))).exit_code == 0
 
 
-def test_requests_bound_a_ramp(run: Run) -> None:
-    """What --requests asks for is the ramp's beginning."""
-    code, _, err = run(
-        "trial", "sim:demo", "--shape", "64/8", "--ramp", "1:40:5s", "--requests", "9", "--out", "x"
-    )
-    assert code == 0, err
-    assert result_of(Path("x")).plan.requests == 9
+def test_requests_bound_a_ramp() -> None:
+    """What --requests asks for is the ramp's beginning, never more than it has."""
+    ramp = ArrivalPlan.parse_ramp("1:40:5s", "poisson", 42, 4096)
+    contract = Contract(Target("http", "sim", 80), (Shape(64, 8),), (), "n")
+    whole = open_plan(contract, Shape(64, 8), ramp)
+    assert whole.requests > 64 and whole.name == "64-8.ramp"
+    assert open_plan(contract, Shape(64, 8), ramp, 9).requests == 9
+    assert open_plan(contract, Shape(64, 8), ramp, 100_000).requests == whole.requests
