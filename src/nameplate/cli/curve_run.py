@@ -10,6 +10,7 @@ from msgspec import structs
 
 from nameplate.cli.ground import require_descriptors
 from nameplate.cli.request import Address, Options, default_directory, read_address, read_contract
+from nameplate.cli.speed_run import TOLD_ANEW, tell_unused
 from nameplate.cli.study_run import conditions_of
 from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.contract import Contract
@@ -52,7 +53,7 @@ def run_curve(
     with conditions_of(address, options, arguments, contract, _expected(plan)) as (conditions, target):
         archive = StudyArchive.create(directory)
         prepared = prepare_curve(conditions, structs.replace(contract, target=target), archive)
-        return conduct_curve(prepared), directory
+        return conduct_curve(prepared, max_s=rules.max_s), directory
 
 
 def _resume(
@@ -64,6 +65,7 @@ def _resume(
         raise CallerError(
             f"{archive.directory} is no curve study.", hint="Go on with it by the command that began it."
         )
+    tell_unused(TOLD_ANEW | {"max_time", "out"})
     before = read_curve(archive.directory) if archive.sealed else None
     if before is not None and before.finished and not any(row.status in _OPEN for row in before.rows):
         return before, archive.directory
@@ -81,7 +83,8 @@ def _resume(
     left = without_restarts(archive.reopen())
     with conditions_of(address, options, arguments, contract, _expected(contract.curve)) as (conditions, _):
         prepared = prepare_curve_again(conditions, archive)
-        return conduct_curve(prepared, left), archive.directory
+        # Who goes on may allow more time, or as much as it takes.
+        return conduct_curve(prepared, left, max_s=_max_s(options)), archive.directory
 
 
 def read_curve_plan(options: Options) -> CurvePlan:
@@ -161,8 +164,12 @@ def _rules(options: Options, virtual: bool) -> Rules:
         warmup=options["warmup"],
         quiet_s=parse_duration_ns(given) / 1e9,
         start=options["start"],
-        max_s=parse_duration_ns(options["max_time"]) / 1e9 if options["max_time"] else None,
+        max_s=_max_s(options),
     )
+
+
+def _max_s(options: Options) -> float | None:
+    return parse_duration_ns(options["max_time"]) / 1e9 if options["max_time"] else None
 
 
 def _expected(plan: CurvePlan) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from nameplate.studies.speed_conduct import (
 )
 
 # What a study that goes on may be told anew: how to reach its server, how to run its load, what to print.
-_TOLD_ANEW = frozenset(
+TOLD_ANEW = frozenset(
     [
         "target",
         "model",
@@ -108,7 +109,7 @@ def _resume(
 ) -> tuple[SpeedResult, Path]:
     archive = StudyArchive.open(options["resume"])
     contract = archive.contract()
-    _tell_unused()
+    tell_unused(TOLD_ANEW)
     if contract.speed is None:
         raise CallerError(
             f"{archive.directory} is no speed study.", hint="Go on with it by the command that began it."
@@ -142,14 +143,14 @@ def _resume(
         return conduct_speed(prepared, left), archive.directory
 
 
-def _tell_unused() -> None:
-    """Say which options have no effect: a study goes on by the matrix that it began with."""
+def tell_unused(told_anew: Collection[str]) -> None:
+    """Say which options have no effect: a study goes on by what it began with, but for those that are `told_anew`."""
     context = click.get_current_context()
     given = [
         parameter.opts[0]
         for parameter in context.command.params
         if parameter.name is not None
-        and parameter.name not in _TOLD_ANEW
+        and parameter.name not in told_anew
         and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
     ]
     if given:

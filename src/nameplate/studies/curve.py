@@ -48,13 +48,20 @@ class Beside(Struct):
     refused_probes: dict[int, str] = {}
 
 
-def curve(contract: Contract, limits: ServerLimits, telling: Telling, beside: Beside) -> Study:
+def curve(
+    contract: Contract,
+    limits: ServerLimits,
+    telling: Telling,
+    beside: Beside,
+    max_s: float | None = None,
+) -> Study:
     """Measure every level of the contract's curve; yield each trial's plan, take its result, return the outcome.
 
-    A trial that is invalid is replaced, at most as often as the rules say. What ended a trial is thrown in: a refused
-    prompt is its level's status; a person or a lost server ends the study, and the levels that are left say so.
+    Levels for which `max_s` seconds leave no room are skipped. A trial that is invalid is replaced, at most as often as
+    the rules say. What ended a trial is thrown in: a refused prompt is its level's status; a person or a lost server
+    ends the study, and the levels that are left say so.
     """
-    study = _Study(contract, limits, telling, beside)
+    study = _Study(contract, limits, telling, beside, max_s)
     try:
         yield from study.run()
     except _Ended as end:
@@ -71,13 +78,21 @@ class _Ended(Exception):  # noqa: N818 - it is an outcome, not a fault
 
 
 class _Study:
-    def __init__(self, contract: Contract, limits: ServerLimits, telling: Telling, beside: Beside) -> None:
+    def __init__(
+        self,
+        contract: Contract,
+        limits: ServerLimits,
+        telling: Telling,
+        beside: Beside,
+        max_s: float | None,
+    ) -> None:
         assert contract.curve is not None
         self._rules = contract.rules
         self._plan = contract.curve
         self._limits = limits
         self._telling = telling
         self._beside = beside
+        self._max_s = max_s
         self._planner = CurvePlanner(contract, contract.curve)
         self._forecast = CurveForecast(self._planner)
         self._loads = contract.curve.loads(limits.context_tokens)
@@ -138,7 +153,7 @@ class _Study:
                 LevelStatus.over_limit,
                 f"{shape} needs {total:,} tokens, and the server's context holds {context:,}",
             )
-        budget_s = self._rules.max_s
+        budget_s = self._max_s
         if budget_s is None:
             return None
         needed_s = self._forecast.level_s(load) if self._forecast.knows else 0.0
@@ -241,7 +256,7 @@ class _Study:
     def _say_left(self) -> None:
         left = [load for load in self._loads if load not in self.statuses]
         left_s = sum(self._forecast.level_s(load) for load in left)
-        if self._rules.max_s is not None:
-            left_s = min(left_s, max(0.0, self._rules.max_s - self._spent_s))
+        if self._max_s is not None:
+            left_s = min(left_s, max(0.0, self._max_s - self._spent_s))
         done = len(self._loads) - len(left)
         self._telling.left(Left(done, len(self._loads), left_s, not self._forecast.knows))

@@ -90,10 +90,13 @@ def without_restarts(left: Leftover) -> Leftover:
     return Leftover(kept, left.spoiled | lost)
 
 
-def conduct_curve(prepared: PreparedCurve, left: Leftover | None = None) -> CurveResult:
+def conduct_curve(
+    prepared: PreparedCurve, left: Leftover | None = None, *, max_s: float | None = None
+) -> CurveResult:
     """Run the study to its end and return its result, which is on disk, and current after every trial.
 
-    Interruptions and a lost server end the study with a status of its own; they do not raise.
+    `max_s` bounds the time of all trials together, in seconds; those of `left` count. Interruptions and a lost server
+    end the study with a status of its own; they do not raise.
     """
     study = prepared.study
     archive, contract, watch = study.archive, study.contract, study.setup.watch
@@ -150,7 +153,7 @@ def conduct_curve(prepared: PreparedCurve, left: Leftover | None = None) -> Curv
     record(None)
     limits = ServerLimits.of(prepared.identity)
     outcome = run(
-        curve(contract, limits, Telling(watch.tell, say_left), beside),
+        curve(contract, limits, Telling(watch.tell, say_left), beside, max_s),
         execute,
         sealed=left.sealed if left else None,
         spoiled=spoiled,

@@ -17,7 +17,7 @@ from nameplate.studies.conduct import Prepared, prepare
 from nameplate.verify import verify
 
 Curve = Callable[..., CurveResult]
-SHAPE = ("--shape", "128/16", "--requests", "16")
+SHAPE = ("--shape", "128/16", "--requests", "12")
 # The probe takes five generation requests on the built-in engine; prompts are counted without.
 PROBES = 7
 
@@ -116,9 +116,9 @@ def test_too_much_outstanding_fails_a_rate(curve: Curve) -> None:
 
 def test_a_failed_level_is_shown_with_its_reason(run: Run) -> None:
     """A level whose requests fail has its status and no number, in the table and in the record."""
-    code, out, _err = run("curve", "sim:demo", *SHAPE, "-c", "1,2", "--fault", "429@30", "--out", "x")
+    code, out, _err = run("curve", "sim:demo", *SHAPE, "-c", "1,2", "--fault", "429@26", "--out", "x")
     assert code == 0
-    assert "C=2  failed: rejected: 1 of 16 requests" in out
+    assert "C=2  failed: rejected: 1 of 12 requests" in out
     row = read().rows[1]
     assert row.status.value == "failed" and row.points == ()
 
@@ -126,7 +126,7 @@ def test_a_failed_level_is_shown_with_its_reason(run: Run) -> None:
 def test_levels_under_different_limits_are_not_one_curve(run: Run) -> None:
     """A server that changed between levels gives two curves, and that is the first thing said."""
     code, out, _err = run(
-        "curve", "sim:demo", *SHAPE, "-c", "1,2,4", "--fault", "identity_change:40", "--out", "x"
+        "curve", "sim:demo", *SHAPE, "-c", "1,2,4", "--fault", "identity_change:30", "--out", "x"
     )
     assert code == 0 and out.startswith("2 curves, not one: context limit tokens and version changed")
     result = read()
@@ -166,10 +166,12 @@ def test_the_climb_to_a_limit_that_is_not_told(curve: Curve, monkeypatch: pytest
         return structs.replace(prepared, site=structs.replace(prepared.site, report=told))
 
     monkeypatch.setattr("nameplate.studies.curve_conduct.prepare", without_limit)
-    result = curve("sim:demo", "--input", "6k,limit", "--output", "8", "--requests", "1")
+    engine = structs.replace(presets.DEMO.engine, context_tokens=1024)
+    monkeypatch.setitem(presets.PRESETS, "short", structs.replace(presets.DEMO, name="short", engine=engine))
+    result = curve("sim:short", "--input", "700,limit", "--output", "8", "--requests", "1")
     border = result.border
     assert border is not None and border.accepted_tokens is not None and border.refused_tokens is not None
-    assert border.accepted_tokens + 8 <= 8192 < border.refused_tokens + 8 + 8
+    assert border.accepted_tokens + 8 <= 1024 < border.refused_tokens + 8 + 8
     refused = next(row for row in result.rows if row.status.value == "refused")
     assert "maximum context length" in refused.reason
     assert result.rows[-2].load == border.accepted_tokens and result.rows[-2].points
@@ -235,6 +237,23 @@ def test_a_time_budget_leaves_levels_out(curve: Curve) -> None:
     """Levels that the time does not reach are skipped, said, and the exit code is 3."""
     result = curve("sim:demo", *SHAPE, "-c", "1,2,4", "--max-time", "2s", code=3)
     assert statuses(result)[-1] == "skipped" and "levels have numbers" in result.reason
+    # Who goes on without a limit gives it the time that it takes.
+    assert statuses(curve("sim:demo", "--resume", "x")) == ["valid"] * 3
+
+
+def test_a_study_that_goes_on_under_another_limit(
+    run: Run, curve: Curve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that was started again with another running limit makes a second curve; what is given anew is said."""
+    curve("sim:demo", *SHAPE, "-c", "1,2,4,8", "--fault", f"die@{PROBES + 32}", code=5)
+    engine = structs.replace(presets.DEMO.engine, running_limit=16, running_limit_requested=16)
+    monkeypatch.setitem(presets.PRESETS, "demo", structs.replace(presets.DEMO, engine=engine))
+    code, out, err = run("curve", "sim:demo", "--resume", "x", "-c", "1,99")
+    assert code == 0 and "these are not used: --concurrency" in err
+    assert "2 curves, not one: running limit effective and running limit requested changed" in out
+    result = read()
+    assert [[level.load for level in found.levels] for found in result.curves] == [[1, 2], [4, 8]]
+    assert verify(Path("x")).check("curve").status == "pass"
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,13 @@ class Server:
         return answer if isinstance(answer, TrialResult) else result_of(plan, answer)
 
     def go(
-        self, plan: CurvePlan, *, rules: Rules | None = None, limit: int | None = None, **more: object
+        self,
+        plan: CurvePlan,
+        *,
+        rules: Rules | None = None,
+        limit: int | None = None,
+        max_s: float | None = None,
+        **more: object,
     ) -> Outcome:
         shapes = () if plan.kind == "input" else (Shape(1000, 11),)
         held = structs.replace(contract(rules=rules or Rules(quiet_s=0)), slos=(), shapes=shapes, curve=plan)
@@ -69,6 +75,7 @@ class Server:
             ServerLimits(context_tokens=limit),
             Telling(self.said.append, self.left.append),
             self.beside,
+            max_s,
         )
         return run(study, self, on_trial=lambda _p, r, _: self.results.append(r), **more)  # type: ignore[arg-type]
 
@@ -166,7 +173,7 @@ def test_a_restart_during_a_trial_is_a_loss() -> None:
 def test_a_time_budget_skips_what_it_leaves_no_room_for() -> None:
     """Levels that the time does not reach are skipped, and the study is incomplete."""
     server = Server()
-    outcome = server.go(LOADS, rules=Rules(quiet_s=0, max_s=0.5))
+    outcome = server.go(LOADS, max_s=0.5)
     assert server.statuses == ["valid", "skipped", "skipped"] and outcome.exit_code == 3
     assert "s are needed" in server.result().rows[1].reason
 

@@ -29,8 +29,8 @@ from nameplate.verify.names import CURVE_VERDICT, Name
 from nameplate.verify.study import OF_SINGLE_TRIALS
 from nameplate.verify.tests.making import conditions, edit_json
 
-RULES = Rules(requests=12, warmup=1, quiet_s=0.0)
-LOADS = CurvePlan(concurrencies=(1, 2, 4))
+RULES = Rules(requests=8, warmup=1, quiet_s=0.0)
+LOADS = CurvePlan(concurrencies=(1, 2, 3))
 CLIMB = CurvePlan(inputs=(256, 512), output_tokens=8)
 SERVER = Target("http", "sim", 80)
 
@@ -100,7 +100,7 @@ def test_a_curve_passes_every_check(made: Path) -> None:
         (lambda r: r["rows"][2].update(status="over_limit"), "over_limit"),
         (lambda r: r["rows"].pop(), "no level rests on it"),
         (lambda r: r["rows"][0]["trials"].pop(), "no level rests on it"),
-        (lambda r: r["curves"][0]["knee"].update(level=4.0), "knee.level"),
+        (lambda r: r["curves"][0]["knee"].update(level=7.0), "knee.level"),
         (lambda r: r["curves"][0]["knee"].update(least_load=1e9), "least_load"),
         (lambda r: r["curves"][0]["steps"][0].update(output_gain=3.0), "output_gain"),
         (lambda r: r["curves"][0]["configuration"].update(kv_tokens=1), "kv_tokens"),
