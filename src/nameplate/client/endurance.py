@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from nameplate.client.budget import RawBudget
@@ -20,10 +22,19 @@ REFRESH_AT_MOST = 500
 
 
 class Endurance:
-    """Keep house for one soak's load; `look` is called some ten times a second, by real or simulated time."""
+    """Keep house for one soak's load; `look` is called some ten times a second.
+
+    `clocks` reads the monotonic and the wall clock together; None in simulated time, where there is no wall clock.
+    """
 
     def __init__(
-        self, order: LoadOrder, load: Load, recorder: Recorder, writer: EvidenceWriter, store: PromptStore
+        self,
+        order: LoadOrder,
+        load: Load,
+        recorder: Recorder,
+        writer: EvidenceWriter,
+        store: PromptStore,
+        clocks: Callable[[], tuple[int, int]] | None = None,
     ) -> None:
         assert order.soak is not None
         self._worker = order.worker
@@ -31,17 +42,15 @@ class Endurance:
         self._recorder = recorder
         self._writer = writer
         self._store = store
+        self._clocks = clocks
         self._budget = RawBudget.of(order.soak, order.keeping, order.worker, order.workers)
         self._interval_ns = order.soak.client_sample_ns
         self._next_ns = 0
         self._changes: list[RawKept] = []
         self._encode = msgspec.json.Encoder().encode
 
-    def look(self, now_ns: int, wall_ns: int | None) -> None:
-        """Take new prompts into account, decide what is kept of raw reads, and sample this process when it is due.
-
-        `wall_ns` is the wall clock, None in simulated time.
-        """
+    def look(self, now_ns: int) -> None:
+        """Take new prompts into account, decide what is kept of raw reads, and sample this process when it is due."""
         self._store.refresh(REFRESH_AT_MOST)
         began_ns = self._load.agenda.began_ns
         passed_ns = 0 if began_ns is None else now_ns - began_ns
@@ -51,19 +60,20 @@ class Endurance:
             self._changes.append(self._budget.told)
         if now_ns >= self._next_ns:
             self._next_ns = now_ns + self._interval_ns
-            self._recorder.client(self._encode(self._sample(now_ns, wall_ns)) + b"\n")
+            self._recorder.client(self._encode(self._sample(now_ns)) + b"\n")
 
     def take_changes(self) -> tuple[RawKept, ...]:
         """Return what changed in what is kept since the last call."""
         changes, self._changes = tuple(self._changes), []
         return changes
 
-    def _sample(self, now_ns: int, wall_ns: int | None) -> ClientSample:
+    def _sample(self, now_ns: int) -> ClientSample:
         load, writer = self._load, self._writer
+        t_ns, wall_ns = (now_ns, None) if self._clocks is None else self._clocks()
         lag, load.lag = load.lag, Lag()
         own = self_sample()
         return ClientSample(
-            t_ns=now_ns,
+            t_ns=t_ns,
             wall_ns=wall_ns,
             process="load",
             worker=self._worker,

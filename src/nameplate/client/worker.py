@@ -27,6 +27,7 @@ from nameplate.client.load import Load
 from nameplate.client.loop import Loop
 from nameplate.client.order import Finished, LoadOrder
 from nameplate.client.recorder import Recorder
+from nameplate.client.self_sample import clock_pair
 from nameplate.client.standing import lock_memory, peak_memory_bytes, raise_scheduling
 from nameplate.contract.errors import ClientError, NameplateError
 from nameplate.evidence.writer import EvidenceWriter
@@ -52,7 +53,9 @@ class Worker:
         store = PromptStore.open(Path(order.prompts_path))
         self._load = Load(order, self._recorder, counter, StoredAsks(store) if order.soak else None)
         self._endurance = (
-            Endurance(order, self._load, self._recorder, self._writer, store) if order.soak else None
+            Endurance(order, self._load, self._recorder, self._writer, store, clock_pair)
+            if order.soak
+            else None
         )
         bodies = Bodies(store, order.target, order.credentials, order.workers)
         self._loop = Loop(order, self._load, bodies, self._keep_house)
@@ -97,7 +100,7 @@ class Worker:
             self._flushed_ns = now_ns
             self._recorder.flush()
         if self._endurance is not None:
-            self._endurance.look(now_ns, time.time_ns())
+            self._endurance.look(now_ns)
         if (self._load.overrun or self._load.failure) and self._load.flights:
             self._loop.cancel()
         if self._failure and not self._load.stopping:

@@ -270,7 +270,7 @@ class VirtualLoad:
         progress = self._load.take_progress(now_ns)
         if self._endurance is not None:
             self._flush(now_ns)
-            self._endurance.look(now_ns, None)
+            self._endurance.look(now_ns)
             progress = structs.replace(progress, kept=self._endurance.take_changes())
         # Nobody keeps a log of the requests that were served, and they may be millions.
         self._world.app.served.clear()

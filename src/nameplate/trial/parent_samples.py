@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -12,22 +13,30 @@ from nameplate.evidence.client_sample import ClientSample
 
 
 class ParentSamples:
-    """Append a look at this process each interval; ClientError where the disk does not take a line."""
+    """Append a look at this process each interval; ClientError where the disk does not take a line.
 
-    def __init__(self, path: Path, interval_ns: int) -> None:
+    `clocks` reads the monotonic and the wall clock together; None in simulated time, where there is no wall clock.
+    """
+
+    def __init__(
+        self, path: Path, interval_ns: int, clocks: Callable[[], tuple[int, int]] | None = None
+    ) -> None:
         self._path = path
+        self._clocks = clocks
         self._interval_ns = interval_ns
         self._next_ns = 0
         self._encode = msgspec.json.Encoder().encode
 
-    def look(self, now_ns: int, wall_ns: int | None, prompts_ahead: int) -> None:
-        """Sample this process if it is time to; `wall_ns` is the wall clock, None in simulated time."""
+    def look(self, now_ns: int, prompts_ahead: int) -> None:
+        """Sample this process if it is time to."""
         if now_ns < self._next_ns:
             return
         self._next_ns = now_ns + self._interval_ns
         own = self_sample()
+        # A report is older than this moment.
+        t_ns, wall_ns = (now_ns, None) if self._clocks is None else self._clocks()
         sample = ClientSample(
-            t_ns=now_ns,
+            t_ns=t_ns,
             wall_ns=wall_ns,
             process="parent",
             rss_bytes=own.rss_bytes,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +11,7 @@ from msgspec import Struct
 
 from nameplate.client.order import Progress
 from nameplate.client.process import Command
+from nameplate.client.self_sample import clock_pair
 from nameplate.contract.identity import Identity
 from nameplate.contract.plan import TrialPlan
 from nameplate.evidence import layout, soak_events
@@ -38,14 +38,13 @@ HEALTH_S = 2.0
 class SoakHelpers(Struct, frozen=True, kw_only=True):
     """Hold who works for a soak's steering: each is looked at with every report.
 
-    `tail` reads the server's samples, None where there are none; `wall` reads the wall clock, None in simulated time.
+    `tail` reads the server's samples, None where there are none.
     """
 
     feeder: Feeder
     server: ServerWatch
     own: ParentSamples
     tail: SampleTail | None = None
-    wall: Callable[[], int] | None = None
 
 
 class SoakSteering:
@@ -82,8 +81,7 @@ class SoakSteering:
         fresh = [sample for sample in samples if sample.t_ns > self._seen_ns]
         self._seen_ns = max([self._seen_ns, *(sample.t_ns for sample in fresh)])
         helpers.server.look(progress.t_ns, progress.rows, fresh)
-        wall_ns = None if helpers.wall is None else helpers.wall()
-        helpers.own.look(progress.t_ns, wall_ns, helpers.feeder.ahead)
+        helpers.own.look(progress.t_ns, helpers.feeder.ahead)
         self._show(progress, self._ttfts_ns)
         command = self._interruption.command()
         if command is not None:
@@ -159,8 +157,7 @@ def soak_steering(
     helpers = SoakHelpers(
         feeder=feeder,
         server=ServerWatch(lambda: site.adapter.healthy(HEALTH_S), site.identity, note, setup.identity),
-        own=ParentSamples(directory / own, plan.soak.client_sample_ns),
+        own=ParentSamples(directory / own, plan.soak.client_sample_ns, clock_pair if live else None),
         tail=SampleTail(directory / layout.SERVER, KEEP_SAMPLES_NS) if scraped else None,
-        wall=time.time_ns if live else None,
     )
     return SoakSteering(plan, interruption, helpers, note, show)

@@ -57,11 +57,11 @@ def test_a_server_that_comes_back_is_used_again(tmp_path: Path) -> None:
     ):
         assert side and {row.outcome for row in side} == {"ok"}
     assert run.entry("submit_ended").detail == {"reason": "duration"} and run.journal(ENDED)
-    samples = run.samples("load")
-    assert len(samples) >= 4 and len(run.samples("parent")) >= 4
-    # Both clocks are kept, so that a step of one would show.
-    offsets = [(sample.wall_ns or 0) - sample.t_ns for sample in samples]
-    assert max(offsets) - min(offsets) < S
+    load, parent = run.samples("load"), run.samples("parent")
+    assert len(load) >= 4 and len(parent) >= 4
+    # Both clocks are read together by both processes, so that a step of one shows, and a late report does not.
+    offsets = [(sample.wall_ns or 0) - sample.t_ns for sample in (*load, *parent)]
+    assert max(offsets) - min(offsets) < S // 50
 
 
 def test_a_load_process_that_is_killed_ends_the_segment_by_name(tmp_path: Path, server: SimProcess) -> None:
