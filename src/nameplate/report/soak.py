@@ -80,9 +80,30 @@ def answer(record: SoakRecord, result: SoakResult) -> RenderableType:
             for reason in verdict.reasons
             if reason not in told
         ]
-    lines += [indented(bulleted("!", "bold yellow", safe_text(said, "", 600))) for said in result.misleading]
+    misleads = _misleads(
+        result, open_loop=record.contract.soak is not None and record.contract.soak.arrivals is not None
+    )
+    if misleads:
+        lines.append(indented(bulleted("!", "bold yellow", Text(misleads))))
     lines += [Text(said, style=style_of("interrupted")) for said in _cut(record)]
     return Group(*lines)
+
+
+def _misleads(result: SoakResult, *, open_loop: bool) -> str:
+    """Name the percentiles of which the completed requests alone say too little; their bounds stand in a table."""
+    said: dict[str, list[str]] = {}
+    for words in result.misleading:
+        metric, _, percent = words.partition(":")[0].rpartition(" ")
+        if metric in METRIC and (open_loop or metric != "ttft_from_schedule"):
+            said.setdefault(METRIC[metric], []).append(percent)
+    if not said:
+        return ""
+    names = "; ".join(f"{metric} {', '.join(percents)}" for metric, percents in said.items())
+    held = result.counts
+    return (
+        f"Completed requests alone mislead in {names}: {held.failed:,} failed, and "
+        f"{held.cancelled + held.unfinished:,} were left without an end. Best and worst case stand below."
+    )
 
 
 def _cut(record: SoakRecord) -> list[str]:
@@ -105,7 +126,13 @@ def _cut(record: SoakRecord) -> list[str]:
 
 def latencies(result: SoakResult) -> RenderableType:
     """Return percentiles of completed requests beside their bounds with those that have no end."""
-    shown = [held for held in result.latencies if held.metric in METRIC and held.n]
+    # In a closed loop a request is due when its slot comes free: that is the client's own lateness, and nothing else.
+    open_loop = result.segments[0].plan.arrivals is not None
+    shown = [
+        held
+        for held in result.latencies
+        if held.metric in METRIC and held.n and (open_loop or held.metric != "ttft_from_schedule")
+    ]
     percents = sorted({one.percent for held in shown for one in held.percentiles})
     columns = [Column("latency", side="left"), Column("n"), Column("completed", rank=2)]
     for at, percent in enumerate(percents):

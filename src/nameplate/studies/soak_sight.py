@@ -107,13 +107,13 @@ class SoakSights:
                 self._sealed[path.name] = read_segment(path)
                 self._folds.pop(path.name, None)
             return self._sealed[path.name], digest_file(path / layout.MANIFEST).sha256
-        fold = self._folds.get(path.name)
-        if fold is None:
-            fold = self._folds[path.name] = SegmentFold(path)
         try:
-            fold.advance()
+            fold = self._folds.get(path.name)
+            if fold is None:
+                fold = self._folds[path.name] = SegmentFold(path)
             return fold.finish(), None
-        except EvidenceError:
+        except (EvidenceError, OSError):
+            # Damaged, or just being sealed: the next look tells.
             return None, None
 
     def _recorded(self) -> SoakRecord | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from nameplate.contract.errors import EvidenceError, NameplateError
+from nameplate.contract.errors import EvidenceError, Interrupted, NameplateError
 from nameplate.contract.plan import TrialPlan
 from nameplate.evidence import layout, manifest
 from nameplate.evidence.merge import merge_workers
@@ -27,6 +27,9 @@ def carry_segment(setup: TrialSetup, plan: TrialPlan, corpus: Corpus, directory:
     """
     try:
         carry_trial(setup, plan, corpus, directory)
+    except Interrupted:
+        # Nothing was submitted yet: what there is of it is sealed by whoever goes on.
+        raise
     except NameplateError:
         if not (directory / layout.HEADER).exists():
             raise

@@ -56,6 +56,7 @@ class VerifiedSegment(Struct, frozen=True):
     """Hold a segment's report with what a soak needs of it: recomputed result, first bytes of prompts and heads."""
 
     report: Report
+    sealed: bool = False
     header: TrialHeader | None = None
     result: SegmentResult | None = None
     prompts: array[int] = field(default_factory=lambda: array("Q"))
@@ -76,9 +77,10 @@ def verify_segment(directory: Path) -> VerifiedSegment:
         ledger.fail(Name.files, f"{type(error).__name__}: {error}")
         ledger.stopped = "the segment's files cannot be read"
     report = Report(directory=str(directory), kind="segment", checks=ledger.checks(), counts=counts)
+    sealed = (directory / layout.MANIFEST).exists()
     if compared is None:
-        return VerifiedSegment(report, header, result)
-    return VerifiedSegment(report, header, result, compared.prompts, compared.heads)
+        return VerifiedSegment(report, sealed, header, result)
+    return VerifiedSegment(report, sealed, header, result, compared.prompts, compared.heads)
 
 
 def _header(directory: Path, ledger: Ledger) -> TrialHeader | None:

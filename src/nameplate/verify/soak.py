@@ -50,8 +50,8 @@ class _Soak(Struct):
 
     @property
     def results(self) -> list[SegmentResult]:
-        """Return the recomputed results in order, as they stood when the record was written: sealed."""
-        return [one.result for one in self.segments.values() if one.result is not None]
+        """Return the recomputed results of sealed segments, in order."""
+        return [one.result for one in self.segments.values() if one.result is not None and one.sealed]
 
 
 def verify_soak(directory: Path) -> Report:
@@ -136,7 +136,7 @@ def _read_segments(directory: Path, soak: _Soak, ledger: Ledger) -> None:
 def _check_manifest_names(directory: Path, soak: _Soak, manifest: Manifest | None, ledger: Ledger) -> None:
     if manifest is None:
         return
-    sealed = [f"{layout.TRIALS}/{key}/{layout.MANIFEST}" for key in soak.segments]
+    sealed = [f"{layout.TRIALS}/{key}/{layout.MANIFEST}" for key, one in soak.segments.items() if one.sealed]
     journal = [layout.JOURNAL] if (directory / layout.JOURNAL).exists() else []
     require_listed(manifest, [layout.CONTRACT, layout.SOAK, *journal, *sealed], ledger, Name.study_manifest)
 
@@ -227,16 +227,15 @@ def _check_entries(directory: Path, soak: _Soak, sealed: bool, ledger: Ledger) -
         if one.result is None:
             continue
         path, entry = directory / layout.TRIALS / key, listed.get(key)
-        stands = (path / layout.MANIFEST).exists()
         if entry is None or entry.state == "running":
-            if sealed:
+            if sealed and one.sealed:
                 ledger.fail(name, f"{key} is not in the record as a segment that ended")
             else:
                 ledger.unverified(
                     name, f"{key} is not in the record as it ended: the process was killed before"
                 )
             continue
-        ours = entry_of(one.result, path, digest_file(path / layout.MANIFEST).sha256 if stands else None)
+        ours = entry_of(one.result, path, digest_file(path / layout.MANIFEST).sha256 if one.sealed else None)
         for found in _different(entry, ours, record, (key,)):
             ledger.fail(name, found)
 
@@ -250,7 +249,7 @@ def _check_record(soak: _Soak, contract: Contract, sealed: bool, ledger: Ledger)
         for name in names:
             ledger.unverified(name, "the soak was not sealed: its record is of the last window")
         return
-    if len(results) != len(soak.segments):
+    if len(results) != sum(one.sealed for one in soak.segments.values()):
         ledger.stopped = "a segment cannot be recomputed"
         return
     # As each was when the record was written.

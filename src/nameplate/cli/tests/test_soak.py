@@ -98,6 +98,21 @@ def test_a_steady_soak_holds_and_verifies(run: Run) -> None:
     assert code == 0 and "180 sent" in out and verify(Path("x")).exit_code == 0
 
 
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_every_page_fits_its_width(
+    run: Run, quiet: Path, killed: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    """Columns are left out and words are broken before a line is longer than the terminal."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    for arguments in (
+        ("show", str(quiet)),
+        ("watch", str(quiet), "--once"),
+        ("watch", str(killed), "--once"),
+    ):
+        code, out, _err = run(*arguments)
+        assert code == 0 and out and max(map(len, out.splitlines())) <= width
+
+
 def test_it_tells_first_how_the_load_fits_and_what_it_takes(run: Run) -> None:
     """KV pool in full budgets, disk, and when it ends stand before the load."""
     _code, _out, err = run(*SOAK, "--shape", "64/8", "-c", "40", "--duration", "2s", "--out", "x")
@@ -141,7 +156,7 @@ def test_a_server_lost_for_good_is_exit_code_5(run: Run) -> None:
 def test_all_that_is_left_is_named(run: Run) -> None:
     """The drain of an overloaded server is cut: each of the 38 is listed with how far it had come."""
     code, out, _err = run(
-        *SOAK, "--shape", "1024/2048", "-c", "38", "--duration", "8s", "--drain", "1s", "--out", "x"
+        *SOAK, "--shape", "1024/2048", "-c", "38", "--duration", "2s", "--drain", "1s", "--out", "x"
     )
     result = record_of("x").result
     assert code == 0 and result is not None

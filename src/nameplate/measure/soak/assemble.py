@@ -69,8 +69,9 @@ def assemble(held: Folded) -> SegmentResult:
     damage = list(tally.unknown)
     if counts.duplicates:
         damage.append(f"{counts.duplicates} rows repeat an index that has one")
-    if counts.untraced and held.sealed:
-        damage.append(f"{counts.untraced} requests left no trace although the segment was sealed")
+    # A process that is killed takes its last second along: that is no damage.
+    if counts.untraced and ended:
+        damage.append(f"{counts.untraced} requests left no trace although the segment ended in order")
     if steps.beyond:
         damage.append(f"{steps.beyond} moments or counts lie far beyond anything that the plan allows")
     return SegmentResult(

@@ -23,7 +23,7 @@ from nameplate.verify.tests.making import edit_json, edit_lines, records_of, res
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a soak of two segments: killed half way, and gone on with."""
     directory = tmp_path_factory.mktemp("soak") / "x"
-    assert soak(directory, "--duration", "90s", "--slo", "ttft p95 < 1s") == 0
+    assert soak(directory, "--duration", "40s", "--slo", "ttft p95 < 1s") == 0
     kill(directory, 0.5)
     assert go_on(directory) == 0
     return directory
@@ -177,7 +177,7 @@ def test_a_segment_that_is_gone_is_missed(copy: Path) -> None:
 @pytest.mark.parametrize(
     "name", [layout.CONTRACT, layout.SOAK, "trials/soak.s1/trial.json", "trials/soak.s2/result.json"]
 )
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"schema": 7}', b"\xff\xfe"])
+@pytest.mark.parametrize("data", [b"", b'{"schema": 7}', b"\xff\xfe"])
 def test_hostile_documents_end_in_words(copy: Path, name: str, data: bytes) -> None:
     """No traceback, and no exit code 0."""
     (copy / name).write_bytes(data)
