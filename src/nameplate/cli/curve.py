@@ -41,7 +41,7 @@ from nameplate.contract.arrivals import OUTSTANDING_LIMIT
 )
 @click.option(
     "--hardly",
-    default="5%",
+    default="10%",
     show_default=True,
     metavar="SHARE",
     help="A doubling of the load that adds less output adds hardly any.",

@@ -13,9 +13,10 @@ from nameplate.contract.shape import Shape
 
 CurveKind = Literal["concurrency", "rate", "input"]
 
-# A doubling of the load that adds less output than this adds hardly any. Repeated trials of one level differ by a
-# percent or two; a server with room to batch gains some 40% and more (Kleinrock's power is highest at 41%).
-HARDLY = 0.05
+# A doubling of the load that adds less output than this adds hardly any. Trials of neighbouring levels differ by some
+# percent through the edges of their windows; a server with room to batch gains some 40% and more (Kleinrock's power is
+# highest at 41%).
+HARDLY = 0.1
 # How finely the border of an unknown context limit is searched for: a share of the length, and a floor in tokens.
 BORDER_SHARE, BORDER_TOKENS = 1 / 128, 64
 

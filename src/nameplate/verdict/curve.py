@@ -1,10 +1,10 @@
 """A curve of load against output: its steps, its knee, and what more load adds beyond it.
 
 **The knee** is the lowest level from which no higher level pays: with every one of them output is less than
-(1 + h)^log2(N'/N) times that of this level, so that a doubling of the load adds less than the share h (5% by
+(1 + h)^log2(N'/N) times that of this level, so that a doubling of the load adds less than the share h (10% by
 default). It is a rule about marginal throughput, as the power of Kleinrock ("Power and deterministic rules of thumb
-for probabilistic problems in computer communications", ICC 1979), whose optimum stands where a doubling adds 41%; at 5%
-there is nothing left to win by it. The rule compares with *all* higher levels, so that one noisy step makes no
+for probabilistic problems in computer communications", ICC 1979), whose optimum stands where a doubling adds 41%; at
+10% there is little left to win by it. The rule compares with *all* higher levels, so that one noisy step makes no
 knee, and does not depend on how far the levels reach, as rules that scale both axes do.
 
 Of an open loop that rule comes second. Below capacity output follows the rate, so the knee lies between the highest
