@@ -90,3 +90,29 @@ def read_frames(path: Path) -> Iterator[bytes]:
             rest = decoder.unused_data
             at = stream.tell() - len(rest)
             yield b"".join(parts)
+
+
+def frames_of(path: Path, start: int = 0) -> Iterator[tuple[int, int, bytes]]:
+    """Yield begin, end and compressed bytes of each whole frame from byte `start` on."""
+    with path.open("rb") as stream:
+        stream.seek(start)
+        at, held, used = start, b"", 0
+        while True:
+            with memoryview(held) as view, view[used:] as rest:
+                size = _frame_size(rest)
+            if size:
+                yield at, at + size, held[used : used + size]
+                at, used = at + size, used + size
+                continue
+            more = stream.read(_CHUNK)
+            if not more or len(held) - used > FRAME_LIMIT_BYTES:
+                return
+            held, used = held[used:] + more, 0
+
+
+def _frame_size(rest: memoryview) -> int:
+    """Return the size of the whole frame that bytes begin with; 0 where they hold none."""
+    try:
+        return zstd.get_frame_size(rest) if rest else 0
+    except zstd.ZstdError:
+        return 0

@@ -1,11 +1,17 @@
-"""The files of several workers become one: frames and lines stand for themselves, so they are joined as they are."""
+"""The files of several workers become one: frames and lines stand for themselves, so they are joined as they are.
+
+A file of a process that was killed may end inside a frame or a line. Joined as it is, that tail would spoil what comes
+after it, so what every reader would drop is dropped here.
+"""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from nameplate.evidence import layout
+from nameplate.evidence.frames import frames_of
+
+_CHUNK = 1 << 20
 
 
 def merge_workers(directory: Path, workers: int) -> None:
@@ -20,8 +26,30 @@ def merge_workers(directory: Path, workers: int) -> None:
         partial = directory / f"{name}.partial"
         with partial.open("wb") as whole:
             for part in parts:
+                left = _whole_frames(part) if name in (layout.READS, layout.EVENTS) else _whole_lines(part)
                 with part.open("rb") as stream:
-                    shutil.copyfileobj(stream, whole, 1 << 20)
+                    while left and (data := stream.read(min(left, _CHUNK))):
+                        whole.write(data)
+                        left -= len(data)
         partial.replace(directory / name)
         for part in parts:
             part.unlink()
+
+
+def _whole_frames(path: Path) -> int:
+    """Return how many bytes of a file are whole frames."""
+    return max((end for _, end, _ in frames_of(path)), default=0)
+
+
+def _whole_lines(path: Path) -> int:
+    """Return how many bytes of a file are whole lines."""
+    end = path.stat().st_size
+    with path.open("rb") as stream:
+        while end:
+            begin = max(0, end - _CHUNK)
+            stream.seek(begin)
+            at = stream.read(end - begin).rfind(b"\n")
+            if at >= 0:
+                return begin + at + 1
+            end = begin
+    return 0

@@ -10,7 +10,6 @@ from msgspec import structs
 
 from nameplate.contract.errors import EvidenceError
 from nameplate.contract.identity import CONFIGURATION, compare
-from nameplate.contract.soak import Soak
 from nameplate.measure.rates import Rate
 from nameplate.measure.soak.assemble import SUBMITTING
 from nameplate.measure.soak.result import Gap, Latency, SoakRate, SoakResult
@@ -28,14 +27,8 @@ PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 _CONFIGURATION = tuple(name for name in CONFIGURATION if name != "kv_tokens")
 
 
-def measure_soak(
-    segments: Sequence[SegmentResult],
-    *,
-    planned: Soak | None = None,
-    max_error_rate: float | None = None,
-    max_drift: float | None = None,
-) -> SoakResult:
-    """Combine a soak's segments, in any order, and judge them; what is not given is taken from their contract's terms.
+def measure_soak(segments: Sequence[SegmentResult]) -> SoakResult:
+    """Combine a soak's segments, in any order, and judge them by the terms of their contract.
 
     EvidenceError where there are no segments, or where they are not of one contract and load.
     """
@@ -47,16 +40,13 @@ def measure_soak(
     parts = _parts(ordered)
     warm_up = found_warm_up(ordered)
     terms = ordered[0].contract.soak
-    if terms is not None:
-        planned = planned or terms.soak
-        max_error_rate = terms.max_error_rate if max_error_rate is None else max_error_rate
-        max_drift = terms.max_drift if max_drift is None else max_drift
+    max_drift = terms.max_drift if terms is not None else None
     share = MATERIAL_SHARE if max_drift is None else max_drift
     drift = judge_drift(points_of(ordered, parts, warm_up.windows), material_share=share)
     sketches = _sketches(ordered)
     counts, tokens = _counts(ordered), _tokens(ordered)
     slos = tuple(merged(counts_of_one) for counts_of_one in zip(*(s.slos for s in ordered), strict=True))
-    soak = planned or ordered[0].plan.soak
+    soak = terms.soak if terms is not None else ordered[0].plan.soak
     submitted_s = sum(_submitted_ns(segment) for segment in ordered) / 1e9
     lag = sketches[SEND_LAG].percentile(99.0).completed_only if sketches[SEND_LAG].n else None
     latencies = tuple(
@@ -79,7 +69,7 @@ def measure_soak(
             damage=tuple(f"{segment.segment}: {said}" for segment in ordered for said in segment.damage),
             planned_s=planned_s,
             submitted_s=submitted_s,
-            max_error_rate=max_error_rate,
+            max_error_rate=terms.max_error_rate if terms is not None else None,
             max_drift=max_drift,
         )
     )

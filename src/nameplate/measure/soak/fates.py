@@ -14,13 +14,14 @@ from msgspec import Struct
 from nameplate import zstd
 from nameplate.contract.errors import EvidenceError
 from nameplate.evidence import layout
+from nameplate.evidence.frames import frames_of
 from nameplate.evidence.header import TrialHeader
 from nameplate.evidence.records import HEADER, LAST_KIND, Kind, Record
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
 from nameplate.measure.rebuild import Exchange, rebuilt_from
 from nameplate.measure.soak.segment import Fate, Unfinished
-from nameplate.measure.soak.tail import decoded, frames_of
+from nameplate.measure.soak.tail import decoded
 from nameplate.schedule.stage import Requests
 
 # An index is given away when a request is due, and its connection may take this long to open.

@@ -11,12 +11,10 @@ import msgspec
 from nameplate import zstd
 from nameplate.contract.errors import EvidenceError
 from nameplate.evidence import layout
-from nameplate.evidence.frames import FRAME_LIMIT_BYTES
+from nameplate.evidence.frames import FRAME_LIMIT_BYTES, frames_of
 from nameplate.evidence.reader import LINE_LIMIT_BYTES
 
 T = TypeVar("T")
-
-_AT_ONCE = 1 << 20
 
 
 class Replaced(Exception):  # noqa: N818 - says what happened to a file, for a reader to begin anew
@@ -83,32 +81,6 @@ class Frames:
             for path, at in self._read.items()
             if path.exists() and path.stat().st_size > at
         ]
-
-
-def frames_of(path: Path, start: int = 0) -> Iterator[tuple[int, int, bytes]]:
-    """Yield begin, end and compressed bytes of each whole frame from byte `start` on."""
-    with path.open("rb") as stream:
-        stream.seek(start)
-        at, held, used = start, b"", 0
-        while True:
-            with memoryview(held) as view, view[used:] as rest:
-                size = _frame_size(rest)
-            if size:
-                yield at, at + size, held[used : used + size]
-                at, used = at + size, used + size
-                continue
-            more = stream.read(_AT_ONCE)
-            if not more or len(held) - used > FRAME_LIMIT_BYTES:
-                return
-            held, used = held[used:] + more, 0
-
-
-def _frame_size(rest: memoryview) -> int:
-    """Return the size of the whole frame that bytes begin with; 0 where they hold none."""
-    try:
-        return zstd.get_frame_size(rest) if rest else 0
-    except zstd.ZstdError:
-        return 0
 
 
 def decoded(frame: bytes, path: Path, at: int) -> bytes:

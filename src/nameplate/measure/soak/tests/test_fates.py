@@ -178,6 +178,20 @@ def test_bytes_that_were_not_kept_still_tell_that_they_came(tmp_path: Path) -> N
     assert result.counts.never_sent == 1 and result.counts.sent == 2
 
 
+@pytest.mark.parametrize("orderly", [True, False])
+def test_an_index_without_any_trace_is_told(tmp_path: Path, orderly: bool) -> None:
+    """A kill may lose the last second of one worker while another's is there; an orderly end may lose nothing."""
+    writing = Writing(tmp_path / "segment")
+    writing.note(BEGAN, "submit_began")
+    for index in (0, 2):
+        writing.request(ok_row(index, BEGAN + index * S, phase="steady"))
+    if orderly:
+        writing.note(BEGAN + 9 * S, "drain_ended", cancelled=0)
+    result = measure_segment(writing.write())
+    assert result.counts.untraced == 1 and result.counts.sent == 2
+    assert bool(result.damage) is orderly
+
+
 def test_an_answer_whose_row_was_lost_is_recovered(tmp_path: Path) -> None:
     """A request that ended in the last second before a kill has no row, but its bytes say that it was ok."""
     writing = Writing(tmp_path / "segment")

@@ -9,9 +9,12 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from nameplate.contract.errors import EvidenceError
 from nameplate.evidence import layout
+from nameplate.evidence.merge import merge_workers
+from nameplate.evidence.records import HEADER
 from nameplate.measure.soak.combine import measure_soak
 from nameplate.measure.soak.fold import SegmentFold, measure_segment
 from nameplate.measure.soak.result import encode_soak
@@ -147,6 +150,31 @@ def test_workers_files_are_read_as_one_before_and_after_they_are_joined(tmp_path
         (directory / f"{name}.0").unlink()
         (directory / f"{name}.1").unlink()
     assert fold.finish() == result
+
+
+def test_torn_workers_files_are_joined_without_their_tails(tmp_path: Path) -> None:
+    """Two workers that were killed leave two torn files of each name: joined, they tell what they told apart."""
+    writing = Writing(tmp_path / "segment", duration_s=60, window_s=30)
+    writing.header = structs.replace(writing.header, workers=2)
+    loop(writing, until_ns=BEGAN + 60 * S)
+    writing.note(BEGAN, "submit_began")
+    rows, timelines, records = writing.rows, writing.timelines, writing.records
+    names = (layout.REQUESTS, layout.EVENTS, layout.READS)
+    for worker in (0, 1):
+        writing.rows = [row for row in rows if row.index % 2 == worker]
+        writing.timelines = [held for held in timelines if held.index % 2 == worker]
+        writing.records = [held for held in records if HEADER.unpack_from(held[1])[1] % 2 == worker]
+        directory = writing.write(sealed=False)
+        for name in names:
+            data = (directory / name).read_bytes()
+            (directory / f"{name}.{worker}").write_bytes(data[: len(data) * 4 // 5 - 3])
+            (directory / name).unlink()
+    apart = measure_segment(directory)
+    merge_workers(directory, 2)
+    joined = measure_segment(directory)
+    assert apart.counts == joined.counts and apart.counts.sent > 20
+    assert apart.unfinished == joined.unfinished and apart.windows == joined.windows
+    assert len(apart.torn) == 6 and not joined.torn
 
 
 def test_a_repeated_row_is_damage(soak: Writing) -> None:
