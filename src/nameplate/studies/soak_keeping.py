@@ -18,6 +18,8 @@ from nameplate.trial.life import Watch
 # What is new is read in small portions: the process that reads it also feeds the load, and has other things to do than
 # to read five minutes at once.
 ADVANCE_EVERY_NS = 2 * 10**9
+# Simulated windows pass faster than anybody reads what they came to.
+RENEW_EVERY_NS = 10**9 // 2
 
 
 class KeepingWatch:
@@ -30,7 +32,7 @@ class KeepingWatch:
         self._on_window = on_window
         self._fold: SegmentFold | None = None
         self._next_ns: int | None = None
-        self._advanced_ns = 0
+        self._advanced_ns = self._renewed_ns = 0
 
     def progress(
         self, plan: TrialPlan, progress: Progress, ttfts_ns: Mapping[int, int], directory: Path
@@ -39,7 +41,9 @@ class KeepingWatch:
         self._watch.progress(plan, progress, ttfts_ns, directory)
         window_ns = plan.soak.window_ns if plan.soak is not None else 0
         now_ns = time.monotonic_ns()
-        due = self._next_ns is None or progress.t_ns >= self._next_ns
+        due = self._next_ns is None or (
+            progress.t_ns >= self._next_ns and now_ns - self._renewed_ns >= RENEW_EVERY_NS
+        )
         if not due and now_ns - self._advanced_ns < ADVANCE_EVERY_NS:
             return
         if due:
@@ -49,6 +53,7 @@ class KeepingWatch:
             if self._fold is None:
                 self._fold = SegmentFold(self._directory)
             if due:
+                self._renewed_ns = now_ns
                 self._on_window(self._book.runs(self._fold.finish()))
             else:
                 self._fold.advance()
