@@ -77,6 +77,14 @@ class Course:
             said += f", attempt {plan.attempt + 1}"
         return said
 
+    def announced(self, plan: TrialPlan) -> str:
+        """Say which trial begins, and how long its requests take to arrive where that is known."""
+        arrivals = plan.arrivals
+        if arrivals is None or plan.rate_level is None:
+            return self.title(plan)
+        lasts = numbers.rough(plan.requests / arrivals.rate)
+        return f"{self.title(plan)}: {plan.requests:,} requests in {lasts}"
+
     def counter(self, plan: TrialPlan) -> str:
         """Say how far the study is, as a prefix; nothing where there is one trial only."""
         told = self._estimate

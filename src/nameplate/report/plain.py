@@ -63,7 +63,7 @@ class PlainView:
                 self._plan, self._began_ns = plan.key, now
                 left_s = self._course.left_s(0.0, now) if self._course.estimated else None
                 left = "" if left_s is None else f" (study about {numbers.rough(left_s)} more)"
-                self._print(Text(self._course.counter(plan) + self._course.title(plan) + left))
+                self._print(Text(self._course.counter(plan) + self._course.announced(plan) + left))
             self._stage, self._stage_began_ns = "", now
             # Of steps that follow at once only the first line says anything; a slow one is named.
             if now - self._spoke_ns >= _STEP_AFTER_NS:

@@ -130,7 +130,7 @@ class RedrawnView:
             return Text("")
         elapsed_s = (self._now_ns() - self._began_ns) / 1e9
         head = Text(self._course.counter(plan), style="dim")
-        head.append(self._course.title(plan), style="bold default not dim")
+        head.append(self._course.announced(plan), style="bold default not dim")
         lines: list[RenderableType] = [head]
         times = [f"{numbers.rough(elapsed_s)} in this trial"]
         if shot is None:

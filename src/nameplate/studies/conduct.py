@@ -28,6 +28,7 @@ from nameplate.measure.study_record import StudyRecord, study_record
 from nameplate.prompts.dataset import Dataset
 from nameplate.studies.archive import StudyArchive
 from nameplate.studies.capacity import study
+from nameplate.studies.outlook import confirming
 from nameplate.studies.price import forecast
 from nameplate.studies.resume import Leftover
 from nameplate.studies.runner import run
@@ -175,6 +176,8 @@ def conduct(
             told.add(plan.shape)
             if (price := forecast(contract, plan, results)) is not None:
                 prepared.setup.watch.tell(f"note: {price}")
+            if (lasting := confirming(contract, plan)) is not None:
+                prepared.setup.watch.tell(lasting)
         corpus = prepared.corpora[plan.shape]
         return run_trial(prepared.setup, plan, corpus, archive.trial(plan.key))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nameplate.contract.contract import Contract
+from nameplate.contract.levels import levels_of
 from nameplate.contract.plan import TrialPlan
 
 # Rates that are told where none is known yet, in requests a second.
@@ -32,6 +33,17 @@ def outlook(contract: Contract) -> tuple[str, ...]:
         f"confirmations at the rate it finds{quiet}"
     )
     return f"note: {first}; more where ten answers take longer", f"note: {whole}"
+
+
+def confirming(contract: Contract, plan: TrialPlan) -> str | None:
+    """Say how long the confirmations take, when the first of them begins; None in a study of concurrency."""
+    takes_s = arriving_s(plan)
+    if contract.rate is None or takes_s is None:
+        return None
+    trials = 2 * contract.rules.confirmations
+    whole_s = trials * (takes_s + plan.quiet_s)
+    here = levels_of(contract).name(plan.level)
+    return f"note: {trials} confirmations of {plan.requests:,} requests, at {here} and the next rate, take about {_rough(whole_s)}; more where trials disagree"
 
 
 def _rough(seconds: float) -> str:

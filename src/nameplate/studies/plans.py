@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 from nameplate.contract.contract import Contract
 from nameplate.contract.levels import levels_of
 from nameplate.contract.plan import Role, TrialPlan
-from nameplate.contract.rates import RateLevel, RateRules, arrival_seed
+from nameplate.contract.rate_plan import at_rate
 from nameplate.contract.shape import Shape
 
 
@@ -79,23 +79,9 @@ class Planner(Struct, frozen=True):
             alone_ttft_ns=self.alone_ttft_ns,
         )
         if self.contract.rate is not None:
-            return self._open(plan, self.contract.rate, level)
+            return at_rate(self.contract, plan, level, self.baseline_e2e_ns)
         stagger = 0
         if rules.start == "staggered" and self.baseline_e2e_ns is not None:
             stagger = round(self.baseline_e2e_ns / level)
         requests = rules.measured_requests(level, self.contract.slos)
         return structs.replace(plan, requests=requests, start=rules.start, stagger_ns=stagger)
-
-    def _open(self, plan: TrialPlan, rates: RateRules, level: int) -> TrialPlan:
-        """Make a plan's load an open loop at the rate of a level."""
-        contract = self.contract
-        proves = plan.role == "confirmation"
-        return structs.replace(
-            plan,
-            concurrency=rates.outstanding_limit,
-            requests=rates.measured_requests(
-                level, contract.slos, contract.rules.requests, self.baseline_e2e_ns, proves=proves
-            ),
-            arrivals=rates.arrivals(level, arrival_seed(contract.seed, plan.name)),
-            rate_level=RateLevel(level, rates.resolution, proves),
-        )

@@ -9,7 +9,7 @@ from nameplate.client.process import Command
 from nameplate.contract.contract import Contract
 from nameplate.contract.plan import TrialPlan
 from nameplate.evidence.rows import RequestRow
-from nameplate.measure.samples import lower_bounds
+from nameplate.measure.samples import from_schedule, lower_bounds
 from nameplate.trial.interruption import Interruption
 from nameplate.verdict.gate import gate_of_failure
 from nameplate.verdict.trial import failure_certain
@@ -50,7 +50,8 @@ class Steering:
         # Bounds rise by what is new and while a first output is awaited; most reports of a decode phase bring neither.
         if not (progress.rows or progress.first_outputs or progress.waiting_since):
             return False
-        bounds = dict(lower_bounds(self._contract.slos, self._rows, progress.t_ns))
+        rows = self._rows if self._plan.arrivals is None else from_schedule(self._rows)
+        bounds = dict(lower_bounds(self._contract.slos, rows, progress.t_ns))
         if "ttft" in bounds:
             ended = {row.index for row in self._rows}
             first = self._plan.warmup

@@ -13,6 +13,7 @@ from nameplate.contract.contract import Contract
 from nameplate.contract.errors import EvidenceError
 from nameplate.contract.identity import Identity
 from nameplate.contract.levels import Levels, levels_of, told_rated
+from nameplate.contract.rate_plan import at_rate
 from nameplate.evidence import layout
 from nameplate.measure.plate import Plate
 from nameplate.measure.plate_builder import build_plate
@@ -93,6 +94,10 @@ def _shape(
         ledger.fail(
             Name.levels, f"{where}: a plan has another TTFT of a request alone than the baseline came to"
         )
+    for key in _unplanned(contract, own):
+        ledger.fail(
+            Name.levels, f"{where}: the load of {key} is not the one that the contract has at its level"
+        )
     # A level that was begun and got no trial claims nothing; the search notes it all the same.
     begun = [level.level for level in verdict.levels if not level.trials]
     levels = _levels(contract, own, begun)
@@ -119,6 +124,20 @@ def _shape(
     return structs.replace(
         verdict, boundary=expected, levels=levels, operate_at=operate_at, trials=found, spent_s=spent_s
     )
+
+
+def _unplanned(contract: Contract, own: Sequence[TrialResult]) -> list[str]:
+    """Name the trials of a rate study whose arrivals, sample or duties are not those of the contract."""
+    if contract.rate is None:
+        return []
+    runs = [result for result in own if result.plan.role == "baseline" and result.verdict.status != "invalid"]
+    alone_ns = runs[-1].measurement.latencies.whole.e2e.p50 if runs else None
+    return [
+        result.plan.key
+        for result in own
+        if result.plan.role in ("locator", "confirmation")
+        and at_rate(contract, result.plan, result.plan.level, alone_ns) != result.plan
+    ]
 
 
 def _alone_ttft_ns(own: Sequence[TrialResult]) -> tuple[float, float, float] | None:

@@ -10,10 +10,13 @@ import pytest
 from rich.console import Console
 
 from nameplate.client.order import Progress
+from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.errors import Interrupted
 from nameplate.contract.plan import TrialPlan
+from nameplate.contract.rates import RateLevel
 from nameplate.engines.state import ServerSample
 from nameplate.measure.tests.trials import MS, SHAPE
+from nameplate.report.course import Course
 from nameplate.report.live import LiveView, QuietView
 from nameplate.report.plain import PlainView
 from nameplate.report.progress import last_sample
@@ -193,3 +196,13 @@ def test_a_fast_load_is_not_redrawn_for_every_report(tmp_path: Path) -> None:
     clock.move(0.2)
     view.progress(PLAN, report(3), {}, tmp_path)
     assert "requests 3 of 64" in text_of(view.block(), 100)
+
+
+def test_a_trial_of_a_rate_says_how_long_its_requests_take_to_arrive() -> None:
+    """Before it begins, with the rate and the number of requests."""
+    arrivals = ArrivalPlan(rate=2.5)
+    plan = TrialPlan(
+        "x", "confirmation", SHAPE, 4096, 1000, 8, arrivals=arrivals, rate_level=RateLevel(21, 0.05, True)
+    )
+    said = Course(CONTRACT, None).announced(plan)
+    assert said == "confirm 1000/11 at 2.5 requests/s, trial 1 of 3: 1,000 requests in 7 min"

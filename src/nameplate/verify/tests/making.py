@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from nameplate import zstd
 from nameplate.contract.contract import Contract
 from nameplate.contract.plan import TrialPlan
+from nameplate.contract.rates import RateRules
 from nameplate.contract.rules import Rules
 from nameplate.contract.sampling import Sampling
 from nameplate.contract.shape import Shape
@@ -104,6 +106,14 @@ def make_trial(
 def surveyed(app: App) -> Site:
     """Survey an engine in simulated time."""
     return survey(VirtualGround(app), Target("http", "sim", 80), Sampling(), "nonce", _unnoted)
+
+
+def wanted_rate(**rules: Any) -> Contract:
+    """Return the contract of a small rate study."""
+    rate = RateRules(resolution=0.5, guess_per_s=250.0)
+    return structs.replace(
+        wanted(**{"requests": 60, **rules}), slos=(Slo.parse("ttft p95 < 60ms"),), rate=rate
+    )
 
 
 def wanted(**rules: Any) -> Contract:
