@@ -15,7 +15,7 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from random import Random
 
@@ -161,8 +161,8 @@ def row(runs: Sequence[Run]) -> list[str]:
 HEAD = ["over-rated by > 5%", "above", "at", "below", "levels off", "confirmed", "trials", "requests"]
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Write a Markdown table."""
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Write a Markdown table, each row as soon as it is there."""
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * len(head)}"
     for cells in rows:
@@ -175,14 +175,16 @@ def main_tables(
 ) -> Iterator[str]:
     """Run each protocol over each noise; then the curve over the excess, all noises together and the worst of them."""
     held: dict[tuple[str, str], list[Run]] = {}
-    rows = []
-    for spec in noises:
-        for protocol in protocols:
-            tell(f"{spec}, {protocol.name}")
-            runs = held[spec, protocol.name] = setting.study(protocol, Noise.parse(spec), slope)
-            rows.append([f"`{spec}`", protocol.name, *row(runs)])
+
+    def rows() -> Iterator[list[str]]:
+        for spec in noises:
+            for protocol in protocols:
+                tell(f"{spec}, {protocol.name}")
+                runs = held[spec, protocol.name] = setting.study(protocol, Noise.parse(spec), slope)
+                yield [f"`{spec}`", protocol.name, *row(runs)]
+
     yield f"### By noise, {percent(slope)} a level\n"
-    yield from table(["noise", "protocol", *HEAD], rows)
+    yield from table(["noise", "protocol", *HEAD], rows())
     yield "### How far over: the share of runs whose rated level is over the limit by more than\n"
     lines = []
     for protocol in protocols:
