@@ -5,6 +5,7 @@ from __future__ import annotations
 from nameplate.contract.contract import Contract
 from nameplate.contract.levels import levels_of
 from nameplate.contract.plan import TrialPlan
+from nameplate.studies.price import passing_trials
 
 # Rates that are told where none is known yet, in requests a second.
 _SHOWN = (10.0, 1.0, 0.1)
@@ -29,7 +30,8 @@ def outlook(contract: Contract) -> tuple[str, ...]:
     quiet = f", each after {rules.quiet_s:g} s of quiet" if rules.quiet_s else ""
     first = f"a trial of {requests:,} requests lasts as long as they take to arrive: {lasts}"
     whole = (
-        f"the study is a baseline, a search that stops what is certain to fail, and {2 * rules.confirmations} "
+        f"the study is a baseline, a search that stops what is certain to fail, and "
+        f"{passing_trials(contract) + rules.confirmations} "
         f"confirmations at the rate it finds{quiet}"
     )
     return f"note: {first}; more where ten answers take longer", f"note: {whole}"

@@ -19,22 +19,26 @@ _FAR_LEVELS = 2
 
 def expected_trials(contract: Contract) -> int:
     """Return roughly how many trials a shape takes, for the time left and for a budget; not a bound."""
-    rules = contract.rules
-    passing = rules.confirmations if rules.confidence is None else _needs(contract).trials
     # Without a confidence the far side is one level: a fail beside the pass.
-    far = 1 if rules.confidence is None else _FAR_LEVELS
-    return _BESIDE_TRIALS + passing + far * rules.confirmations
+    far = 1 if contract.rules.confidence is None else _FAR_LEVELS
+    return _BESIDE_TRIALS + passing_trials(contract) + far * contract.rules.confirmations
+
+
+def passing_trials(contract: Contract) -> int:
+    """Return how many trials the level that is rated must pass, if it is the first candidate or above it."""
+    return contract.rules.confirmations if contract.rules.confidence is None else _needs(contract).trials
 
 
 def usual_budget(contract: Contract) -> int:
     """Return how many trials a shape may use where nobody said: the protocol's, and what a confidence adds.
 
-    Twice what it adds: the level that is certified need not be the first that is tried.
+    Six times what it adds to one level: those that are tried before and above, and neither fail nor are certified,
+    take all of their trials too.
     """
     usual = Rules().max_trials
     if contract.rules.confidence is None:
         return usual
-    return usual + 2 * (_needs(contract).trials - contract.rules.confirmations)
+    return usual + 6 * (_needs(contract).trials - contract.rules.confirmations)
 
 
 def asked(contract: Contract) -> str | None:
