@@ -45,8 +45,10 @@ def confirming(contract: Contract, plan: TrialPlan) -> str | None:
     trials = 2 * contract.rules.confirmations
     whole_s = trials * (takes_s + plan.quiet_s)
     here = levels_of(contract).name(plan.level)
-    return f"note: {trials} confirmations of {plan.requests:,} requests, at {here} and the next rate, take about "
+    return (
+        f"note: {trials} confirmations of {plan.requests:,} requests, at {here} and the next rate, take about "
         f"{_rough(whole_s)}; more where trials disagree"
+    )
 
 
 def _rough(seconds: float) -> str:
