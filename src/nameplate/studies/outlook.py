@@ -42,7 +42,7 @@ def confirming(contract: Contract, plan: TrialPlan) -> str | None:
     takes_s = arriving_s(plan)
     if contract.rate is None or takes_s is None:
         return None
-    trials = 2 * contract.rules.confirmations
+    trials = passing_trials(contract) + contract.rules.confirmations
     whole_s = trials * (takes_s + plan.quiet_s)
     here = levels_of(contract).name(plan.level)
     return (
