@@ -26,7 +26,7 @@ def command(directory: Path, format_: str, out: Path | None) -> int:
     An imported result goes back with the numbers that it had.
     """
     from nameplate.contract.errors import CallerError
-    from nameplate.exchange.files import export_directory
+    from nameplate.exchange.inference_bench.files import export_directory
 
     del format_  # there is one so far
     data = export_directory(directory)

@@ -24,7 +24,7 @@ def command(file: Path, out: Path | None, everything: bool, show_discarded: bool
     """
     from nameplate.cli.output import print_json
     from nameplate.cli.request import default_directory
-    from nameplate.exchange.files import import_file
+    from nameplate.exchange.inference_bench.files import import_file
     from nameplate.report.console import answers, people
     from nameplate.report.measurements import all_measurements
     from nameplate.report.safe import safe_text

@@ -1,1 +1,1 @@
-"""Result files of llm-inference-bench: read into our result, and written from it."""
+"""Result files of other tools: read, told apart by their content, checked and judged by our rules; and written."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nameplate.contract.matrix import label
-from nameplate.exchange.foreign import TOOL, MixedEntry, PrefillEntry, Stretch
+from nameplate.exchange.inference_bench.foreign import TOOL, MixedEntry, PrefillEntry, Stretch
 from nameplate.measure.mixed import Mixed, Part
 from nameplate.measure.prefill import Prefill
 from nameplate.measure.speed_result import CellRow, CellValues

@@ -18,13 +18,26 @@ from msgspec import Struct
 
 from nameplate import __version__
 from nameplate.contract.matrix import CellPlan, Matrix
-from nameplate.exchange.exported_host import P2pOut, StartupOut, StatusOut, chosen_host, p2p_out, startup_out
-from nameplate.exchange.exported_meta import MetadataOut, arguments_out, event_log, metadata_out, methodology
-from nameplate.exchange.exported_phases import MixedOut, PrefillOut, mixed_out, prefills_out
-from nameplate.exchange.exported_row import RowOut, row_out
+from nameplate.exchange.inference_bench.exported_host import (
+    P2pOut,
+    StartupOut,
+    StatusOut,
+    chosen_host,
+    p2p_out,
+    startup_out,
+)
+from nameplate.exchange.inference_bench.exported_meta import (
+    MetadataOut,
+    arguments_out,
+    event_log,
+    metadata_out,
+    methodology,
+)
+from nameplate.exchange.inference_bench.exported_phases import MixedOut, PrefillOut, mixed_out, prefills_out
+from nameplate.exchange.inference_bench.exported_row import RowOut, row_out
+from nameplate.exchange.inference_bench.samples import Requests
 from nameplate.exchange.loose import decode_object
 from nameplate.exchange.redact import redact
-from nameplate.exchange.samples import Requests
 from nameplate.measure.speed_result import CellRow, SpeedResult
 from nameplate.verdict.cell import CellStatus
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nameplate.contract.errors import CallerError
-from nameplate.exchange.reading import context_of, read_document
-from nameplate.exchange.tests.making import PUBLISHED, cell, file, read
+from nameplate.exchange.inference_bench.reading import context_of, read_document
+from nameplate.exchange.inference_bench.tests.making import PUBLISHED, cell, file, read
 
 
 @pytest.mark.parametrize(

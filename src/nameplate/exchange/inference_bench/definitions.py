@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from nameplate.exchange.foreign import Document
+from nameplate.exchange.inference_bench.foreign import Document
 
 
 class Definition(Struct, frozen=True):

@@ -15,12 +15,20 @@ from msgspec import structs
 from nameplate.contract.contract import Contract
 from nameplate.contract.matrix import CellPlan, Matrix
 from nameplate.contract.target import Target
-from nameplate.exchange.exported import encode_export, exported, exported_again
-from nameplate.exchange.foreign import Stats
-from nameplate.exchange.imported import imported
-from nameplate.exchange.reading import read_document
-from nameplate.exchange.samples import Requests, requests_of, stats_from
-from nameplate.exchange.tests.making import HERE, NS, PUBLISHED, cell, ours, request, result_of
+from nameplate.exchange.inference_bench.exported import encode_export, exported, exported_again
+from nameplate.exchange.inference_bench.foreign import Stats
+from nameplate.exchange.inference_bench.imported import imported
+from nameplate.exchange.inference_bench.reading import read_document
+from nameplate.exchange.inference_bench.samples import Requests, requests_of, stats_from
+from nameplate.exchange.inference_bench.tests.making import (
+    HERE,
+    NS,
+    PUBLISHED,
+    cell,
+    ours,
+    request,
+    result_of,
+)
 from nameplate.measure.speed_result import SpeedResult
 from nameplate.statistics.percentile import summarise
 from nameplate.verdict.cell import CellStatus

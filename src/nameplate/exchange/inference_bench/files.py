@@ -11,13 +11,13 @@ from nameplate import __version__
 from nameplate.contract.errors import CallerError, EvidenceError
 from nameplate.evidence import layout
 from nameplate.evidence.reader import TrialReader
-from nameplate.exchange.exported import encode_export, exported, exported_again
-from nameplate.exchange.foreign import TOOL
-from nameplate.exchange.imported import imported, plan_of
+from nameplate.exchange.inference_bench.exported import encode_export, exported, exported_again
+from nameplate.exchange.inference_bench.foreign import TOOL
+from nameplate.exchange.inference_bench.imported import imported, plan_of
+from nameplate.exchange.inference_bench.reading import read_document
+from nameplate.exchange.inference_bench.samples import Requests, requests_of
 from nameplate.exchange.loose import FILE_LIMIT_BYTES
-from nameplate.exchange.reading import read_document
 from nameplate.exchange.redact import has_secrets
-from nameplate.exchange.samples import Requests, requests_of
 from nameplate.measure.speed_result import SpeedResult, decode_speed, encode_speed
 
 _NAME = re.compile(r"[^A-Za-z0-9._-]+")

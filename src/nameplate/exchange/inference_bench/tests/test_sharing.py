@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nameplate.exchange.sharing import MOST_UNIQUE, cold_prefills, stairs_of, weigh
-from nameplate.exchange.tests.making import cell, read
+from nameplate.exchange.inference_bench.sharing import MOST_UNIQUE, cold_prefills, stairs_of, weigh
+from nameplate.exchange.inference_bench.tests.making import cell, read
 
 
 def streams(times: list[float]) -> list[dict[str, Any]]:

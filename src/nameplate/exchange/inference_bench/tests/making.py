@@ -8,9 +8,9 @@ from typing import Any
 
 from nameplate.contract.matrix import Kind, label
 from nameplate.evidence.rows import RequestRow
-from nameplate.exchange.foreign import Document
-from nameplate.exchange.imported import imported
-from nameplate.exchange.reading import read_document
+from nameplate.exchange.inference_bench.foreign import Document
+from nameplate.exchange.inference_bench.imported import imported
+from nameplate.exchange.inference_bench.reading import read_document
 from nameplate.measure.cell import CounterView
 from nameplate.measure.mixed import Mixed, Part
 from nameplate.measure.prefill import Prefill

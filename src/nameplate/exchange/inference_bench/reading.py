@@ -9,7 +9,7 @@ import msgspec
 
 from nameplate.contract.errors import CallerError
 from nameplate.contract.matrix import KI, Kind
-from nameplate.exchange.foreign import (
+from nameplate.exchange.inference_bench.foreign import (
     LOOPED,
     TOOL,
     Cell,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nameplate.exchange.foreign import TOOL, Hardware
+from nameplate.exchange.inference_bench.foreign import TOOL, Hardware
 from nameplate.hosts.cpuinfo import clean
 from nameplate.hosts.description import HostDescription
 from nameplate.hosts.diagnostic import Diagnostic, harmless

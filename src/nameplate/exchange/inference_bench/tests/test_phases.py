@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nameplate.exchange.tests.making import cell, result_of
+from nameplate.exchange.inference_bench.tests.making import cell, result_of
 from nameplate.verdict.cell import CellStatus
 
 PREFILL = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nameplate.exchange.tests.making import cell, read, result_of
+from nameplate.exchange.inference_bench.tests.making import cell, read, result_of
 from nameplate.measure.speed_result import CellRow
 from nameplate.verdict.cell import CellStatus
 

@@ -12,7 +12,7 @@ import pytest
 
 from nameplate.cli.main import COMMANDS, main
 from nameplate.exchange import loose
-from nameplate.exchange.tests.making import PUBLISHED, cell, file, ours
+from nameplate.exchange.inference_bench.tests.making import PUBLISHED, cell, file, ours
 from nameplate.measure.speed_result import SpeedResult, decode_speed, encode_speed
 from nameplate.verdict.cell import CellStatus
 
@@ -87,7 +87,7 @@ def test_nothing_is_overwritten(run: Run) -> None:
 
 def test_a_large_file_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is larger than any result file is not read."""
-    monkeypatch.setattr("nameplate.exchange.files.FILE_LIMIT_BYTES", 1 << 20)
+    monkeypatch.setattr("nameplate.exchange.inference_bench.files.FILE_LIMIT_BYTES", 1 << 20)
     Path("t.json").write_bytes(b" " * ((1 << 20) + 1))
     code, _, err = run("import", "t.json")
     assert code == 2 and "larger than 1 MiB" in err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from nameplate.exchange.foreign import Cell, Setup
+from nameplate.exchange.inference_bench.foreign import Cell, Setup
 from nameplate.verdict.cell import FULL_POOL
 
 # What ran holds this many times its own part of the claim: no rounding to blocks and no scrape of a bad moment

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nameplate.exchange.claims import claim_of
-from nameplate.exchange.foreign import Cell, Sample, Setup, Stats
+from nameplate.exchange.inference_bench.claims import claim_of
+from nameplate.exchange.inference_bench.foreign import Cell, Sample, Setup, Stats
 from nameplate.measure.cell import CounterView
 from nameplate.measure.kv_claim import KvClaim
 from nameplate.measure.server_side import Gauge

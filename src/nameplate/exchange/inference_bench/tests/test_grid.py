@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nameplate.exchange.tests.making import cell, result_of
+from nameplate.exchange.inference_bench.tests.making import cell, result_of
 from nameplate.verdict.cell import CellStatus
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from nameplate.exchange.imported import imported
-from nameplate.exchange.reading import read_document
-from nameplate.exchange.sharing import stairs_of
-from nameplate.exchange.tests.making import PUBLISHED
+from nameplate.exchange.inference_bench.imported import imported
+from nameplate.exchange.inference_bench.reading import read_document
+from nameplate.exchange.inference_bench.sharing import stairs_of
+from nameplate.exchange.inference_bench.tests.making import PUBLISHED
 from nameplate.measure.speed_result import CellRow, SpeedResult, decode_speed, encode_speed
 from nameplate.verdict.cell import CellStatus
 

@@ -25,7 +25,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from nameplate.contract.matrix import label
-from nameplate.exchange.foreign import Cell, Document
+from nameplate.exchange.inference_bench.foreign import Cell, Document
 
 # Where more than this is unique the two answers are too close to tell apart.
 MOST_UNIQUE = 0.7

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from nameplate.evidence.rows import RequestRow
-from nameplate.exchange.foreign import Stats
+from nameplate.exchange.inference_bench.foreign import Stats
 from nameplate.statistics.percentile import Distribution, percentile
 from nameplate.wire.outcome import Outcome
 

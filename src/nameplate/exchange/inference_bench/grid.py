@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nameplate.contract.matrix import CellPlan
-from nameplate.exchange.claims import claim_of
-from nameplate.exchange.events import Log
-from nameplate.exchange.foreign import TOOL, Cell, Document
+from nameplate.exchange.inference_bench.claims import claim_of
+from nameplate.exchange.inference_bench.events import Log
+from nameplate.exchange.inference_bench.foreign import TOOL, Cell, Document
 from nameplate.verdict.cell import CellStatus, CellVerdict
 
 

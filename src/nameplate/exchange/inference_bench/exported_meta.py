@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from nameplate.contract.matrix import BURST_REQUESTS_PER_STREAM, Matrix, label
-from nameplate.exchange.exported_row import rate_out
+from nameplate.exchange.inference_bench.exported_row import rate_out
 from nameplate.exchange.redact import redact
 from nameplate.measure.speed_result import SpeedResult
 

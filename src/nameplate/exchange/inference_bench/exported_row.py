@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from nameplate.exchange.foreign import LOOPED, OVER_CAPACITY, SKIPPED, Stats
-from nameplate.exchange.samples import NS, Requests, SampleOut, stats_from, stats_of
+from nameplate.exchange.inference_bench.foreign import LOOPED, OVER_CAPACITY, SKIPPED, Stats
+from nameplate.exchange.inference_bench.samples import NS, Requests, SampleOut, stats_from, stats_of
 from nameplate.measure.server_side import Gauge
 from nameplate.measure.speed_result import CellRow, CellValues
 from nameplate.verdict.cell import CellStatus

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from nameplate.exchange.definitions import FIELDS, definitions
-from nameplate.exchange.tests.making import HERE, read
+from nameplate.exchange.inference_bench.definitions import FIELDS, definitions
+from nameplate.exchange.inference_bench.tests.making import HERE, read
 from nameplate.measure.speed_result import CellRow, CellValues
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "exchange.md"
+PAGE = Path(__file__).resolve().parents[5] / "docs" / "exchange.md"
 OURS = {*CellValues.__struct_fields__, *CellRow.__struct_fields__}
 # From versions after 0.4.30, which the published shape is of.
 NEWER = {

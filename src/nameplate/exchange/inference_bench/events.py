@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from nameplate.exchange.reading import context_of
+from nameplate.exchange.inference_bench.reading import context_of
 
 _ENGINE = re.compile(r"\bengine (\S+) (\S+) models=")
 _LIMIT = re.compile(r"\bmodel context length: ([\d,]{1,15}) tokens")

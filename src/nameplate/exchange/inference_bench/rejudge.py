@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from nameplate.exchange.claims import Claim, claim_of, contradicted, contradiction
-from nameplate.exchange.foreign import LOOPED, OVER_CAPACITY, SKIPPED, TOOL, Cell, Setup
+from nameplate.exchange.inference_bench.claims import Claim, claim_of, contradicted, contradiction
+from nameplate.exchange.inference_bench.foreign import LOOPED, OVER_CAPACITY, SKIPPED, TOOL, Cell, Setup
 from nameplate.verdict.cell import UNDERFILLED_SHARE, CellStatus, CellVerdict
 
 # That tool rounds its means to a tenth, of two of which this is above the error.

@@ -9,17 +9,17 @@ from msgspec import structs
 from nameplate.contract.identity import Fact, Identity
 from nameplate.contract.limits import ServerLimits
 from nameplate.contract.matrix import CellPlan, label
-from nameplate.exchange.claims import claim_of, contradicted
-from nameplate.exchange.definitions import definitions
-from nameplate.exchange.events import Log, read_log
-from nameplate.exchange.foreign import TOOL, Cell, Document, Told
-from nameplate.exchange.grid import unwritten
-from nameplate.exchange.imported_host import host_of
-from nameplate.exchange.imported_phases import mixed_row, prefill_row
-from nameplate.exchange.imported_values import prompts_of, values_of
+from nameplate.exchange.inference_bench.claims import claim_of, contradicted
+from nameplate.exchange.inference_bench.definitions import definitions
+from nameplate.exchange.inference_bench.events import Log, read_log
+from nameplate.exchange.inference_bench.foreign import TOOL, Cell, Document, Told
+from nameplate.exchange.inference_bench.grid import unwritten
+from nameplate.exchange.inference_bench.imported_host import host_of
+from nameplate.exchange.inference_bench.imported_phases import mixed_row, prefill_row
+from nameplate.exchange.inference_bench.imported_values import prompts_of, values_of
+from nameplate.exchange.inference_bench.rejudge import rejudge
+from nameplate.exchange.inference_bench.sharing import stairs_of
 from nameplate.exchange.redact import redact
-from nameplate.exchange.rejudge import rejudge
-from nameplate.exchange.sharing import stairs_of
 from nameplate.measure.speed_result import CellRow, Origin, SpeedResult
 from nameplate.verdict.cell import CellStatus, CellVerdict
 
