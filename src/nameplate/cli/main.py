@@ -25,7 +25,7 @@ COMMANDS = {
     "verify": "Recompute every published number of a trial or study from its raw evidence.",
     "show": "Print one request of a trial, event by event; or what a speed study or a soak came to.",
     "check": "Say whether a plate still holds for a server.",
-    "import": "Read a result file of llm-inference-bench, and judge its cells anew.",
+    "import": "Read a result of AIPerf, GuideLLM, vLLM, SGLang or llm-inference-bench: checked, judged anew.",
     "export": "Write a speed result as a result file of llm-inference-bench.",
     "sim": "Serve the built-in engine on loopback.",
 }

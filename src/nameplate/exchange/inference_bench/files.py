@@ -11,6 +11,7 @@ from nameplate import __version__
 from nameplate.contract.errors import CallerError, EvidenceError
 from nameplate.evidence import layout
 from nameplate.evidence.reader import TrialReader
+from nameplate.exchange.directories import kept_name, make_directory
 from nameplate.exchange.inference_bench.exported import encode_export, exported, exported_again
 from nameplate.exchange.inference_bench.foreign import TOOL
 from nameplate.exchange.inference_bench.imported import imported, plan_of
@@ -20,7 +21,6 @@ from nameplate.exchange.loose import FILE_LIMIT_BYTES
 from nameplate.exchange.redact import has_secrets
 from nameplate.measure.speed_result import SpeedResult, decode_speed, encode_speed
 
-_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,120}")
 
 
@@ -28,10 +28,10 @@ def import_file(path: Path, directory: Path) -> tuple[SpeedResult, tuple[str, ..
     """Read a result file into `directory`, which must be new or empty; return the result and what must be said."""
     data = _read(path)
     document = read_document(data, path.name)
-    kept = _kept_name(path)
+    kept = kept_name(path)
     digest = hashlib.sha256(data).hexdigest()
     result = imported(document, kept, digest, f"nameplate {__version__}")
-    _make(directory)
+    make_directory(directory)
     (directory / kept).write_bytes(data)
     (directory / layout.RESULT).write_bytes(encode_speed(result))
     said: tuple[str, ...] = ()
@@ -113,23 +113,3 @@ def _read(path: Path) -> bytes:
             why="No result file is: memory is bounded.",
         )
     return data
-
-
-def _kept_name(path: Path) -> str:
-    """Return the name under which the original is kept: harmless, and not that of our own result."""
-    name = _NAME.sub("-", path.name).strip("-.")[-80:] or "original.json"
-    return f"original-{name}" if name in (layout.RESULT, layout.MANIFEST) else name
-
-
-def _make(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        empty = not any(directory.iterdir())
-    except OSError as error:
-        raise CallerError(
-            f"{directory} cannot be used: {error.strerror}.", hint="Choose another --out."
-        ) from None
-    if not empty:
-        raise CallerError(
-            f"{directory} is not empty.", why="An import overwrites nothing.", hint="Choose another --out."
-        )

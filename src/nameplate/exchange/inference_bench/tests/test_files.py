@@ -88,7 +88,7 @@ def test_nothing_is_overwritten(run: Run) -> None:
 def test_a_large_file_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is larger than any result file is not read."""
     monkeypatch.setattr("nameplate.exchange.inference_bench.files.FILE_LIMIT_BYTES", 1 << 20)
-    Path("t.json").write_bytes(b" " * ((1 << 20) + 1))
+    Path("t.json").write_bytes(file(cell()) + b" " * (1 << 20))
     code, _, err = run("import", "t.json")
     assert code == 2 and "larger than 1 MiB" in err
     assert loose.FILE_LIMIT_BYTES == 32 << 20

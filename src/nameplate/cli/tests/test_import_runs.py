@@ -1,0 +1,97 @@
+"""`nameplate import` of load tests: from files to a directory, an answer and an exit code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nameplate.cli.main import main
+from nameplate.exchange.peers import importing
+from nameplate.exchange.peers.run import decode
+from nameplate.exchange.peers.tests.making import ALL, HERE, RAW, SGLANG, SUMMARY, VLLM, golden, lines, put
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Run the command in this process; return its exit code and what it printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["nameplate", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capfd.readouterr()
+        assert "Traceback" not in captured.err + captured.out
+        code = stop.value.code
+        return (code if isinstance(code, int) else 0), captured.out, captured.err
+
+    return call
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_file_becomes_a_directory(run: Run, name: str) -> None:
+    """The directory holds the document and the file itself, whose digest the document names; the answer comes first."""
+    code, out, err = run("import", str(HERE / name), "--out", "got")
+    assert code == 0 and not err and "completed" in out and "Imported: these numbers are those of" in out
+    found = decode(Path("got/result.json").read_bytes())
+    kept = Path("got", found.file).read_bytes()
+    assert kept == golden(name) and found.sha256 == hashlib.sha256(kept).hexdigest()
+
+
+def test_json_is_one_document(run: Run) -> None:
+    """With --json the document is printed and nothing else."""
+    code, out, _ = run("import", str(HERE / VLLM), "--json")
+    assert code == 0 and json.loads(out)["schema"] == "nameplate.import/1"
+    assert len(list(Path("runs").glob("import-*/result.json"))) == 1
+
+
+def test_several_runs_are_one_line_each(run: Run) -> None:
+    """Of several runs there is a table; --all prints each whole."""
+    assert "2 runs" in run("import", str(HERE / SGLANG), "--out", "a")[1]
+    assert "Run 2 of 2" in run("import", str(HERE / SGLANG), "--out", "b", "--all")[1]
+
+
+def test_an_slo_decides_the_exit_code(run: Run, tmp_path: Path) -> None:
+    """0 pass, 1 fail, 4 invalid; and 2 where the file cannot be judged."""
+    fine = put(tmp_path, lines(RAW)[:-1], "fine.jsonl")
+    assert run("import", str(fine), "--slo", "ttft p95 < 1s", "--out", "a")[0] == 0
+    code, out, _ = run("import", str(HERE / RAW), "--slo", "ttft p95 < 1s", "--out", "b")
+    assert code == 1 and "fail: rejected" in out and "client_lateness" in out
+    again = put(tmp_path, [*lines(RAW)[:-1], *lines(RAW)[:-1]], "again.jsonl")
+    assert run("import", str(again), "--slo", "ttft p95 < 1s", "--out", "c")[0] == 4
+    code, _, err = run("import", str(HERE / SUMMARY), "--slo", "ttft p95 < 1s", "--out", "d")
+    assert code == 2 and "no SLO can be judged" in err and not Path("d").exists()
+
+
+def test_a_bad_slo_is_refused(run: Run) -> None:
+    """An SLO that is none gives words and no directory."""
+    code, _, err = run("import", str(HERE / RAW), "--slo", "fast", "--out", "a")
+    assert code == 2 and "is not an SLO" in err and not Path("a").exists()
+
+
+def test_nothing_is_overwritten(run: Run) -> None:
+    """A directory that is not empty is refused."""
+    assert run("import", str(HERE / VLLM), "--out", "got")[0] == 0
+    code, _, err = run("import", str(HERE / VLLM), "--out", "got")
+    assert code == 2 and "not empty" in err
+
+
+def test_a_large_original_is_not_copied(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above the limit the document names the file by its digest alone, and that is said."""
+    monkeypatch.setattr(importing, "KEPT_LIMIT_BYTES", 100)
+    code, _, err = run("import", str(HERE / VLLM), "--out", "got")
+    assert code == 0 and "is not copied" in err and [p.name for p in Path("got").iterdir()] == ["result.json"]
+
+
+def test_options_that_belong_elsewhere(run: Run) -> None:
+    """--summary belongs to AIPerf's records."""
+    code, _, err = run("import", str(HERE / VLLM), "--summary", str(HERE / SUMMARY), "--out", "got")
+    assert code == 2 and "--summary belongs to AIPerf's records" in err

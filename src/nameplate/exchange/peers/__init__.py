@@ -1,0 +1,1 @@
+"""One load test as another tool saw it: its numbers, their definitions, what contradicts, our verdict."""
