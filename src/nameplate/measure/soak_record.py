@@ -28,10 +28,11 @@ from nameplate.contract.contract import Contract
 from nameplate.contract.errors import ClientError, EvidenceError, Interrupted, ServerError
 from nameplate.contract.soak import SECOND_NS
 from nameplate.contract.soak_terms import SoakTerms
+from nameplate.evidence import layout
 from nameplate.evidence.header import Keeping
 from nameplate.evidence.journal import JournalEntry
 from nameplate.evidence.reader import TrialReader
-from nameplate.evidence.soak_events import RAW_KEPT, RawKept
+from nameplate.evidence.soak_events import RAW_KEPT, SUBMIT_BEGAN, RawKept
 from nameplate.measure.from_disk import INTERRUPTED
 from nameplate.measure.soak.combine import measure_soak
 from nameplate.measure.soak.result import SoakResult
@@ -161,6 +162,15 @@ def _kept(keeping: Keeping, journal: Sequence[JournalEntry], began_ns: int) -> t
 def measured(segments: Sequence[SegmentResult]) -> SoakResult | None:
     """Measure and judge a soak from its segments; None where there are none."""
     return measure_soak(segments) if segments else None
+
+
+def has_begun(directory: Path) -> bool:
+    """Tell whether a segment ever submitted anything; one that did not came to nothing, whatever else it wrote."""
+    if not (directory / layout.HEADER).exists():
+        return False
+    if any(path.stat().st_size for path in layout.parts(directory, layout.READS)):
+        return True
+    return any(entry.what == SUBMIT_BEGAN for entry in TrialReader(directory).journal())
 
 
 def segment_number(key: str) -> tuple[int, str]:

@@ -31,6 +31,7 @@ from nameplate.measure.soak_record import (
     SoakRecord,
     decode_soak_record,
     encode_soak_record,
+    has_begun,
     left_of,
     segment_number,
 )
@@ -135,7 +136,7 @@ class SoakArchive(StudyArchive):
                         hint="A soak goes on only from whole evidence; nameplate verify tells more.",
                     )
                 segments[path.name] = read_segment(path)
-            elif (path / layout.HEADER).exists():
+            elif has_begun(path):
                 segments[path.name] = seal_segment(path)
                 killed.add(path.name)
             else:

@@ -24,6 +24,10 @@ class SoakBook:
         self._segments: list[SegmentResult] = []
         self._entries: list[SegmentEntry] = []
 
+    def opened(self) -> None:
+        """Write the record of a soak of which nothing is known yet."""
+        self._write(None, running=None)
+
     def ended(self, segment: SegmentResult) -> None:
         """Take a sealed segment, and renew the record."""
         directory = self._archive.trial(segment.plan.key)

@@ -44,6 +44,7 @@ def conduct_soak(
     contract, watch = prepared.contract, prepared.setup.watch
     book = SoakBook(archive, contract, prepared.setup.command)
     archive.unseal()
+    book.opened()
     ground = prepared.site.ground
     if before is not None and before.segments and isinstance(ground, VirtualGround):
         ground.go_on_after(max(segment.observed_wall_ns for segment in before.segments.values()))

@@ -37,13 +37,13 @@ class KeepingWatch:
     def progress(
         self, plan: TrialPlan, progress: Progress, ttfts_ns: Mapping[int, int], directory: Path
     ) -> None:
-        """Pass a load's report on; the first one, and each that ends a window, renew the record."""
+        """Pass a load's report on; each that ends a window renews the record."""
         self._watch.progress(plan, progress, ttfts_ns, directory)
         window_ns = plan.soak.window_ns if plan.soak is not None else 0
         now_ns = time.monotonic_ns()
-        due = self._next_ns is None or (
-            progress.t_ns >= self._next_ns and now_ns - self._renewed_ns >= RENEW_EVERY_NS
-        )
+        if self._next_ns is None:
+            self._next_ns = progress.t_ns + window_ns
+        due = progress.t_ns >= self._next_ns and now_ns - self._renewed_ns >= RENEW_EVERY_NS
         if not due and now_ns - self._advanced_ns < ADVANCE_EVERY_NS:
             return
         if due:

@@ -21,6 +21,7 @@ from nameplate.measure.soak_record import (
     SegmentEntry,
     SoakRecord,
     entry_of,
+    has_begun,
     left_of,
     measured,
     segment_number,
@@ -97,7 +98,7 @@ class SoakSights:
 
     def _segments(self) -> list[Path]:
         root = self.directory / layout.TRIALS
-        found = [path for path in root.iterdir() if (path / layout.HEADER).exists()] if root.is_dir() else []
+        found = [path for path in root.iterdir() if _is_there(path)] if root.is_dir() else []
         return sorted(found, key=lambda path: segment_number(path.name))
 
     def _segment(self, path: Path) -> tuple[SegmentResult | None, str | None]:
@@ -135,6 +136,14 @@ class SoakSights:
         if written is None:
             return "running" if heartbeat_s is not None and heartbeat_s < ALIVE_S else "unknown"
         return "killed"
+
+
+def _is_there(segment: Path) -> bool:
+    """Tell whether there is anything of a segment to be seen."""
+    try:
+        return has_begun(segment)
+    except (NameplateError, OSError):
+        return False
 
 
 def _newest(directory: Path) -> float | None:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import msgspec
 
-from nameplate.contract.errors import EvidenceError, Interrupted, NameplateError
+from nameplate.contract.errors import EvidenceError, NameplateError
 from nameplate.contract.plan import TrialPlan
 from nameplate.evidence import layout, manifest
 from nameplate.evidence.merge import merge_workers
 from nameplate.evidence.reader import TrialReader
 from nameplate.measure.soak.fold import measure_segment
 from nameplate.measure.soak.segment import SegmentResult
+from nameplate.measure.soak_record import has_begun
 from nameplate.trial.corpus import Corpus
 from nameplate.trial.life import TrialSetup, carry_trial
 
@@ -23,15 +24,12 @@ _LEFTOVER = (".counter", "*.partial")
 def carry_segment(setup: TrialSetup, plan: TrialPlan, corpus: Corpus, directory: Path) -> SegmentResult:
     """Carry one segment out, seal it in `directory` whatever ended it, and return its result.
 
-    A fault that ends it stands in its journal; one that came before anything was recorded is raised.
+    A fault that ends it stands in its journal; one that came before anything was submitted is raised.
     """
     try:
         carry_trial(setup, plan, corpus, directory)
-    except Interrupted:
-        # Nothing was submitted yet: what there is of it is sealed by whoever goes on.
-        raise
     except NameplateError:
-        if not (directory / layout.HEADER).exists():
+        if not has_begun(directory):
             raise
     return seal_segment(directory)
 

@@ -22,6 +22,7 @@ from nameplate.measure.soak_record import (
     decode_soak_record,
     entry_of,
     exit_code_of,
+    has_begun,
     left_of,
     measured,
     segment_number,
@@ -127,10 +128,20 @@ def _read_segments(directory: Path, soak: _Soak, ledger: Ledger) -> None:
     for path in sorted(root.iterdir(), key=lambda found: segment_number(found.name)):
         if path.is_symlink():
             ledger.fail(Name.study_files, f"{layout.TRIALS}/{clipped(path.name, 80)} is a link")
-        elif path.is_dir() and not (path / layout.HEADER).exists():
+        elif path.is_dir() and _came_to_nothing(path):
             soak.empty.append(path.name)
         elif path.is_dir():
             soak.segments[path.name] = verify_segment(path)
+
+
+def _came_to_nothing(segment: Path) -> bool:
+    """Tell whether a segment never submitted anything and was never sealed."""
+    if (segment / layout.MANIFEST).exists() and (segment / layout.HEADER).exists():
+        return False
+    try:
+        return not has_begun(segment)
+    except (NameplateError, OSError, ValueError, RecursionError):
+        return False
 
 
 def _check_manifest_names(directory: Path, soak: _Soak, manifest: Manifest | None, ledger: Ledger) -> None:

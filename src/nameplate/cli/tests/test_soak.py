@@ -203,6 +203,21 @@ def test_a_killed_soak_goes_on(run: Run, quiet: Path, tmp_path: Path) -> None:
     ]
 
 
+def test_a_segment_that_submitted_nothing_came_to_nothing(run: Run, killed: Path) -> None:
+    """Killed between its header and its first request: no segment, no collapse and no lie; its key is not used."""
+    segment = killed / layout.TRIALS / "soak.s1"
+    for path in segment.iterdir():
+        if path.name not in (layout.HEADER, layout.JOURNAL, layout.PROMPTS):
+            path.unlink()
+    lines = (segment / layout.JOURNAL).read_bytes().splitlines(keepends=True)
+    (segment / layout.JOURNAL).write_bytes(b"".join(line for line in lines if b"submit_began" not in line))
+    code, out, _err = run("watch", "x", "--once")
+    assert code == 0 and "Nothing was measured yet" in out
+    assert run(*SOAK, "--resume", "x")[0] == 0
+    assert [entry.key for entry in record_of("x").segments] == ["soak.s1.retry1"]
+    assert verify(killed).exit_code == 0
+
+
 @pytest.mark.usefixtures("killed")
 def test_a_soak_that_is_held_is_not_resumed(run: Run) -> None:
     """The process that runs it holds it: a second one is refused, and whoever looks on sees that it lives."""

@@ -53,6 +53,11 @@ def rows_in(out: Path, key: str = "soak.s1") -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
+def rows_begun(out: Path) -> bool:
+    path = out / layout.TRIALS / "soak.s1" / layout.JOURNAL
+    return path.exists() and b"submit_began" in path.read_bytes()
+
+
 def ended(process: subprocess.Popen[bytes]) -> int:
     _out, err = process.communicate(timeout=WAIT_S)
     assert b"Traceback" not in err
@@ -153,7 +158,7 @@ def test_an_interrupt_drains_and_a_second_one_cancels(server: SimProcess, tmp_pa
     assert holds(out, go_on(out)) and record_of(out).left_ns == 0 and verify(out).exit_code == 0
     out = tmp_path / "y"
     process = start(server.url, out, "--duration", "1h", "--shape", "64/6000")
-    wait_for(lambda: (out / layout.SOAK).exists())
+    wait_for(lambda: rows_begun(out))
     process.send_signal(signal.SIGINT)
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
