@@ -13,6 +13,8 @@ from nameplate.cli.tests.soaks import QUIET, kill, record_of, soak
 from nameplate.evidence import layout
 from nameplate.measure.soak.result import decode_soak
 from nameplate.verify import verify
+from nameplate.verify.names import Name
+from nameplate.verify.tests.making import edit_json
 
 SOAK = ("soak", "sim:demo")
 
@@ -175,6 +177,10 @@ def test_all_that_is_left_is_named(run: Run) -> None:
     assert "decoding" in fates and all(request.tokens for request in left if request.fate == "decoding")
     assert "Left without an end: 38 requests" in out and out.count("cancelled") >= 38
     assert verify(Path("x")).exit_code == 0
+    # The one that is kept quiet about is missed.
+    edit_json(Path("x/trials/soak.s1"), layout.RESULT, lambda document: document["unfinished"].pop(7))
+    report = verify(Path("x/trials/soak.s1"))
+    assert {check.name for check in report.checks if check.status == "fail"} == {Name.unfinished}
 
 
 def test_a_killed_soak_goes_on(run: Run, quiet: Path, tmp_path: Path) -> None:
