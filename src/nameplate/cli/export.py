@@ -1,4 +1,4 @@
-"""`nameplate export`: a speed result of ours as another tool's result file."""
+"""`nameplate export`: results of ours as another tool's files."""
 
 from __future__ import annotations
 
@@ -7,29 +7,26 @@ from pathlib import Path
 
 import click
 
-FORMATS = ("llm-inference-bench",)
+FORMATS = ("llm-inference-bench", "aiperf", "csv", "prometheus")
 
 
 @click.command("export")
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option(
-    "--to", "format_", type=click.Choice(FORMATS), required=True, help="Tool whose format is written."
-)
+@click.option("--to", "format_", type=click.Choice(FORMATS), required=True, help="Format that is written.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     help="File to write; it must not exist.  [default: standard output]",
 )
 def command(directory: Path, format_: str, out: Path | None) -> int:
-    """Write the speed result in DIRECTORY in another tool's format, with that tool's units and meanings.
+    """Write what is in DIRECTORY in another tool's format, with that tool's units and meanings.
 
-    An imported result goes back with the numbers that it had.
+    llm-inference-bench takes a speed study, aiperf one trial, csv and prometheus (OpenMetrics) a trial, all trials of a
+    study or an imported file. An imported result goes back with the numbers that it had.
     """
     from nameplate.contract.errors import CallerError
-    from nameplate.exchange.inference_bench.files import export_directory
 
-    del format_  # there is one so far
-    data = export_directory(directory)
+    data = _written(directory, format_)
     if out is None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -44,3 +41,13 @@ def command(directory: Path, format_: str, out: Path | None) -> int:
             f"{out} cannot be written: {error.strerror}.", hint="Choose another --out."
         ) from None
     return 0
+
+
+def _written(directory: Path, format_: str) -> bytes:
+    if format_ == "llm-inference-bench":
+        from nameplate.exchange.inference_bench.files import export_directory
+
+        return export_directory(directory)
+    from nameplate.exchange.peers.exporting import export_aiperf, export_table
+
+    return export_aiperf(directory) if format_ == "aiperf" else export_table(directory, format_)

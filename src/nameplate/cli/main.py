@@ -26,7 +26,7 @@ COMMANDS = {
     "show": "Print one request of a trial, event by event; or what a speed study or a soak came to.",
     "check": "Say whether a plate still holds for a server.",
     "import": "Read a result of AIPerf, GuideLLM, vLLM, SGLang or llm-inference-bench: checked, judged anew.",
-    "export": "Write a speed result as a result file of llm-inference-bench.",
+    "export": "Write a result as a file of llm-inference-bench or AIPerf, as CSV or as OpenMetrics text.",
     "sim": "Serve the built-in engine on loopback.",
 }
 

@@ -21,7 +21,7 @@ from nameplate.exchange.peers.building import (
     whole_number,
 )
 from nameplate.exchange.peers.run import Counts, Load, Measure, Run, Unit
-from nameplate.exchange.peers.sources import AIPERF, USAGE, definitions_of, replaced
+from nameplate.exchange.peers.sources import AIPERF, OURS, SENT, STARTED, USAGE, definitions_of, replaced
 
 # By tag: our name, and what it is in.
 TAGS: Mapping[str, tuple[str, Unit]] = {
@@ -69,9 +69,17 @@ def read_summary(top: Mapping[str, msgspec.Raw]) -> Run:
     notes = _notes(top, fields)
     if _counts_by_server(config, command):
         definitions = replaced(definitions, tokens=USAGE)
+    version = fields.text("aiperf_version", True)
+    if version.startswith(OURS):
+        # What we wrote in its shape begins where ours does.
+        begun = {name for name, held in definitions.items() if held.begins == STARTED}
+        definitions |= replaced({name: definitions[name] for name in begun}, begins=SENT)
+        notes += (
+            "Written by nameplate in AIPerf's shape, by AIPerf's definitions but for the begin of a request.",
+        )
     return Run(
         tool=AIPERF,
-        version=fields.text("aiperf_version", True) or None,
+        version=version or None,
         label=harmless(str(info.get("run_label") or "")),
         model=text_in(config, "model_names", "models", "model_name", "model"),
         endpoint=text_in(config, "url", "urls"),

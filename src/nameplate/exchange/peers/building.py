@@ -27,17 +27,19 @@ def measure_of(
     percentiles = {
         key: values[key] for key in sorted(values, key=_percent) if _PERCENTILE.fullmatch(key) is not None
     }
-    known = {key: values.get(key) for key in ("mean", "std", "min", "max")}
-    if not percentiles and all(value is None for value in known.values()):
+    if not percentiles and not values.keys() & {"mean", "std", "min", "max"}:
         return None
     return Measure(
         name=name,
         field=field,
         unit=unit,
         n=n,
+        mean=values.get("mean"),
+        std=values.get("std"),
+        min=values.get("min"),
+        max=values.get("max"),
         percentiles=percentiles,
         unsupported=unsupported(percentiles, n),
-        **known,
     )
 
 

@@ -46,7 +46,10 @@ class Definition(Struct, frozen=True, kw_only=True):
 
 
 class Measure(Struct, frozen=True, kw_only=True):
-    """Hold one measure: `field` is its name there, `n` how many values carry it, percentiles by their percent."""
+    """Hold one measure: `field` is its name there, `n` how many values carry it, percentiles by their percent.
+
+    `infinite` names the percentiles that reach requests which count as never; other tools have none.
+    """
 
     name: str
     field: str
@@ -57,6 +60,7 @@ class Measure(Struct, frozen=True, kw_only=True):
     min: float | None = None
     max: float | None = None
     percentiles: Mapping[str, float] = {}
+    infinite: tuple[str, ...] = ()
     unsupported: tuple[str, ...] = ()
 
 

@@ -290,6 +290,10 @@ OUR_DEFINITIONS: Mapping[str, Definition] = {
         _OURS, "Send to the first output; a request without one counts as never.",
         begins=SENT, ends=FIRST_OUTPUT, of=REQUEST, **_OUR_LATENCY,
     ),
+    "ttft_from_schedule": _latency(
+        _OURS, "When the request was due to its first output; what an open loop is judged by.",
+        begins="scheduled", ends=FIRST_OUTPUT, of=REQUEST, **_OUR_LATENCY,
+    ),
     "first_answer": _latency(
         _OURS, "Send to the first non-reasoning output.",
         begins=SENT, ends="first answer", of=REQUEST, **_OUR_LATENCY,
