@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -81,11 +81,11 @@ def read_summary(top: Mapping[str, msgspec.Raw]) -> Run:
         tool=AIPERF,
         version=version or None,
         label=harmless(str(info.get("run_label") or "")),
-        model=text_in(config, "model_names", "models", "model_name", "model"),
+        model=_model(config, command),
         endpoint=text_in(config, "url", "urls"),
         started_at=fields.text("start_time", True) or None,
         window_s=_seconds(duration) if duration is not None else None,
-        load=_load(config, command),
+        load=_load(config, command, measures),
         counts=_counts(blocks, fields),
         measures=measures,
         definitions=definitions,
@@ -159,11 +159,23 @@ def _counts(blocks: Mapping[str, Fields | None], fields: Fields) -> Counts:
     return Counts(requests=completed + (failed or 0), completed=completed, failed=failed or 0)
 
 
-def _load(config: Mapping[str, Any], command: str) -> Load:
+def _model(config: Mapping[str, Any], command: str) -> str | None:
+    """Return the model: newer versions list objects with a name, older ones names; else the command line's."""
+    models = config.get("models")
+    listed = models.get("items") if isinstance(models, dict) else models
+    if isinstance(listed, list):
+        listed = [held.get("name") if isinstance(held, dict) else held for held in listed]
+    found = text_in({"models": listed}, "models") or text_in(config, "model_names", "model_name", "model")
+    said = re.search(r"--model(?:-names)?[ =]'?([^\s']{1,200})", command)
+    return found or (harmless(said[1]) if said else None)
+
+
+def _load(config: Mapping[str, Any], command: str, measures: Sequence[Measure]) -> Load:
     def number(option: str, *names: str) -> float | None:
         told = _option(command, option)
         return told if told is not None else number_in(config, *names)
 
+    reached = {measure.name: measure.mean for measure in measures}
     rate = number("request-rate", "request_rate", "rate")
     concurrency = number("concurrency", "concurrency")
     return Load(
@@ -175,10 +187,15 @@ def _load(config: Mapping[str, Any], command: str) -> Load:
             _option(command, "warmup-request-count") or number_in(config, "warmup_request_count")
         ),
         duration_s=number("benchmark-duration", "benchmark_duration", "duration"),
+        # With a data set no length is asked for: what was reached stands for it.
         input_tokens=number("isl", "isl", "input_tokens")
-        or number("synthetic-input-tokens-mean", "isl_mean"),
-        output_tokens=number("osl", "osl", "output_tokens") or number("output-tokens-mean", "osl_mean"),
-        dataset=text_in(config, "public_dataset", "custom_dataset_type", "dataset_type"),
+        or number("synthetic-input-tokens-mean", "isl_mean")
+        or reached.get("prompt_tokens"),
+        output_tokens=number("osl", "osl", "output_tokens")
+        or number("output-tokens-mean", "osl_mean")
+        or reached.get("output_tokens"),
+        dataset=text_in(config, "public_dataset", "custom_dataset_type", "dataset_type")
+        or text_in(config.get("datasets"), "format", "path"),
     )
 
 

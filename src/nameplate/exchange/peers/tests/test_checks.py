@@ -83,6 +83,15 @@ def test_a_sample_of_requests_is_no_contradiction(tmp_path: Path) -> None:
     assert [check.status for check in run.checks if check.name == "records"] == ["unverified"]
 
 
+def test_a_rate_over_time_is_no_count_by_a_time(tmp_path: Path) -> None:
+    """GuideLLM's rates are means over moments, and leave out what ends with the window: unverified."""
+    told = document(GUIDELLM)
+    told["benchmarks"][0]["metrics"]["requests_per_second"]["successful"]["mean"] = 12.0
+    run = only(put(tmp_path, told))
+    assert not contradicted(run)
+    assert [check.status for check in run.checks if check.name == "request_rate"] == ["unverified"]
+
+
 def test_lists_that_do_not_fit_are_left_out(tmp_path: Path) -> None:
     """A list of another length cannot be matched with requests: it is left out and said."""
     told = document(DETAILED)

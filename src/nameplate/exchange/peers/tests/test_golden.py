@@ -74,6 +74,27 @@ def test_aiperf_says_who_it_is() -> None:
     assert any("503" in note for note in run.notes)
 
 
+def test_aiperfs_newer_configuration(tmp_path: Path) -> None:
+    """From 0.10 on models are objects, and phases stand apart: the warm-up's load is not the run's."""
+    told = document(SUMMARY)
+    told["run_info"]["cli_command"] = None
+    told["input_config"] = {
+        "models": {"items": [{"name": "made/model-1b"}]},
+        "endpoint": {"urls": ["http://127.0.0.1:8000"], "type": "chat", "streaming": True},
+        "datasets": [
+            {"name": "main", "type": "file", "path": "a.jsonl", "format": "multi_turn", "entries": 5}
+        ],
+        "phases": [
+            {"name": "warmup", "type": "concurrency", "requests": 1, "concurrency": 7},
+            {"name": "profiling", "type": "concurrency", "requests": 5, "concurrency": 2},
+        ],
+    }
+    run = only(put(tmp_path, told))
+    assert (run.model, run.endpoint) == ("made/model-1b", "http://127.0.0.1:8000")
+    assert run.load.concurrency == 2 and run.load.requests == 5 and run.load.dataset == "multi_turn"
+    assert (run.load.input_tokens, run.load.output_tokens) == (512, 4)
+
+
 def test_aiperf_tokens_of_the_server(tmp_path: Path) -> None:
     """Where AIPerf was told to take the server's count, its definitions say so."""
     told = document(SUMMARY)
