@@ -75,7 +75,7 @@ def _runs(
 
     document = import_runs(opened, tuple(map(Slo.parse, slos)), summary)
     directory = out or default_directory("import")
-    for sentence in write_import(document, opened, directory):
+    for sentence in write_import(document, opened, directory, summary):
         people().print(safe_text(f"note: {sentence}"))
     if as_json:
         print_json(document)

@@ -90,6 +90,10 @@ def _matrix(directory: Path, everything: bool, show_discarded: bool, as_json: bo
             f"{directory} is no speed or curve study, and no request of a trial was named.",
             hint="Name one: nameplate show RUN/trials/TRIAL 0.",
         )
+    from nameplate.exchange.peers.verifying import is_import
+
+    if is_import(directory):
+        return _imported(directory, everything, as_json)
     result = decode_speed(path.read_bytes())
     if as_json:
         print_json(result)
@@ -98,4 +102,19 @@ def _matrix(directory: Path, everything: bool, show_discarded: bool, as_json: bo
     if everything:
         answers().print()
         answers().print(all_measurements(result, discarded=show_discarded))
+    return 0
+
+
+def _imported(directory: Path, everything: bool, as_json: bool) -> int:
+    from nameplate.cli.output import print_json
+    from nameplate.evidence import layout
+    from nameplate.exchange.peers.run import decode
+    from nameplate.report.console import answers
+    from nameplate.report.imported_run import imported_summary
+
+    document = decode((directory / layout.RESULT).read_bytes())
+    if as_json:
+        print_json(document)
+    else:
+        answers().print(imported_summary(document, str(directory), everything=everything))
     return 0

@@ -11,12 +11,25 @@ import click
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to standard output.")
 def command(directory: Path, as_json: bool) -> int:
-    """Recompute what DIRECTORY (a trial or a study) publishes from its raw reads, and run the named checks."""
+    """Recompute what DIRECTORY publishes and run the named checks.
+
+    A trial or a study is recomputed from its raw reads, an import from the file that was read.
+    """
     from nameplate.cli.output import print_json
+    from nameplate.exchange.peers.verifying import is_import, verify_import
     from nameplate.report.console import answers
     from nameplate.report.verify import verify_table
     from nameplate.verify import verify
 
+    if is_import(directory):
+        from nameplate.report.imported_run import verified_import
+
+        found = verify_import(directory)
+        if as_json:
+            print_json(found)
+        else:
+            answers().print(verified_import(found))
+        return found.exit_code
     report = verify(directory)
     if as_json:
         print_json(report)

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nameplate.exchange.peers.run import Definition, Imported, Measure, Recomputed, Run
+from nameplate.exchange.peers.run import Check, Definition, Imported, Measure, Recomputed, Run
+from nameplate.exchange.peers.verifying import Verified
 from nameplate.report import numbers
 from nameplate.report.layout import bulleted, facts, heading, indented, stacked
 from nameplate.report.safe import safe, safe_text
@@ -265,9 +266,26 @@ def _taken(run: Run) -> list[RenderableType]:
     return [Text(""), heading("What our rules take as the file has it"), facts(lines)]
 
 
+def verified_import(found: Verified) -> RenderableType:
+    """Return the verification of an import, the answer first."""
+    wrong = [check for check in found.checks if check.status == "contradicted"]
+    where = f"the import in {safe(found.directory)}"
+    if wrong:
+        said = Text(f"Not what it claims to be: {where}.", style=style_of("failed"))
+    elif found.exit_code:
+        said = Text(f"Nothing contradicts {where}, but not all of it was kept.", style=style_of("unverified"))
+    else:
+        said = Text(f"All of {where} recomputes from the file that was read.", style=style_of("confirmed"))
+    return stacked([said, _check_list(found.checks)])
+
+
 def _checks(run: Run) -> RenderableType | None:
     if not run.checks:
         return None
+    return Group(heading("The file against itself"), _check_list(run.checks))
+
+
+def _check_list(checks: Sequence[Check]) -> RenderableType:
     words = {"holds": "yes", "contradicted": "no", "unverified": "unverified"}
     lines: list[tuple[str, RenderableType]] = [
         (
@@ -276,9 +294,9 @@ def _checks(run: Run) -> RenderableType | None:
                 (check.status, style_of(words[check.status])), "  ", safe_text(check.detail, "", _TEXT_LIMIT)
             ),
         )
-        for check in sorted(run.checks, key=lambda check: check.status != "contradicted")
+        for check in sorted(checks, key=lambda check: check.status != "contradicted")
     ]
-    return Group(heading("The file against itself"), facts(lines))
+    return facts(lines)
 
 
 def _gates(run: Run) -> RenderableType | None:

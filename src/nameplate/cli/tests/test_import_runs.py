@@ -95,3 +95,39 @@ def test_options_that_belong_elsewhere(run: Run) -> None:
     """--summary belongs to AIPerf's records."""
     code, _, err = run("import", str(HERE / VLLM), "--summary", str(HERE / SUMMARY), "--out", "got")
     assert code == 2 and "--summary belongs to AIPerf's records" in err
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_import_verifies(run: Run, name: str) -> None:
+    """Every number recomputes from the kept file; show prints it again."""
+    run("import", str(HERE / name), "--out", "got")
+    code, out, _ = run("verify", "got")
+    assert code == 0 and "recomputes from the file that was read" in out
+    assert "Imported: these numbers are those of" in run("show", "got")[1]
+
+
+def test_a_forged_import_does_not_verify(run: Run) -> None:
+    """A changed number, a changed original and a missing one are told apart: 4, 4 and 3."""
+    judged = (
+        "import",
+        str(HERE / RAW),
+        "--summary",
+        str(HERE / SUMMARY),
+        "--slo",
+        "ttft p50 < 1s",
+        "--out",
+        "got",
+    )
+    assert run(*judged)[0] == 1
+    published, original = Path("got/result.json"), Path("got", RAW)
+    kept, data = published.read_bytes(), original.read_bytes()
+    assert run("verify", "got")[0] == 0
+    published.write_bytes(kept.replace(b'"fail"', b'"pass"', 1))
+    code, out, _ = run("verify", "got")
+    assert code == 4 and "runs[0].judged" in out
+    published.write_bytes(kept)
+    original.write_bytes(data + b"\n")
+    code, out, _ = run("verify", "got", "--json")
+    assert code == 4 and "its SHA-256 is another" in out
+    original.unlink()
+    assert run("verify", "got")[0] == 3

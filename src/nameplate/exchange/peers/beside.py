@@ -18,13 +18,13 @@ _SUMMARY = "profile_export_aiperf.json"
 _ENDINGS = ("_raw.jsonl", ".jsonl")
 
 
-def summary_of(path: Path, given: Path | None) -> tuple[Run | None, str]:
-    """Return the summary that was given, or the one that stands beside the records; and what is to be said of it."""
+def summary_beside(path: Path, given: Path | None) -> tuple[Path | None, str]:
+    """Return where the summary is, the one given or the one beside the records; and what is to be said of it."""
     if given is not None:
         opened = open_result(given)
         if opened.format is not AIPERF_SUMMARY:
             raise CallerError(f"{given} is {opened.format.says}, not AIPerf's summary.")
-        return read_summary(object_of(read_whole(given), given)), ""
+        return given, ""
     names = [path.name.removesuffix(end) + "_aiperf.json" for end in _ENDINGS if path.name.endswith(end)]
     for name in dict.fromkeys((*names, _SUMMARY)):
         beside = path.with_name(name)
@@ -32,11 +32,16 @@ def summary_of(path: Path, given: Path | None) -> tuple[Run | None, str]:
             continue
         try:
             if open_result(beside).format is AIPERF_SUMMARY:
-                run = read_summary(object_of(read_whole(beside), beside))
-                return run, f"{name} stands beside it, and is taken for the summary of the same run."
+                summary(beside)
+                return beside, f"{name} stands beside it, and is taken for the summary of the same run."
         except NameplateError as error:
             return None, f"{name} stands beside it, and cannot be read: {error.what}"
     return None, ""
+
+
+def summary(path: Path) -> Run:
+    """Read a summary."""
+    return read_summary(object_of(read_whole(path), path))
 
 
 def joined(read: Read, summary: Run) -> Read:

@@ -19,7 +19,8 @@ from nameplate.exchange.peers.aiperf_raw import RawRecords
 from nameplate.exchange.peers.aiperf_records import Records
 from nameplate.exchange.peers.aiperf_summary import read_summary
 from nameplate.exchange.peers.bench_serving import read_run
-from nameplate.exchange.peers.beside import joined, summary_of
+from nameplate.exchange.peers.beside import joined, summary_beside
+from nameplate.exchange.peers.beside import summary as summary_run
 from nameplate.exchange.peers.checks import checks_of
 from nameplate.exchange.peers.guidellm import read_report
 from nameplate.exchange.peers.judge import judge
@@ -48,22 +49,31 @@ def import_runs(opened: Opened, slos: Sequence[Slo] = (), summary: Path | None =
     if summary is not None and kind not in _WITH_RECORDS:
         raise CallerError(f"--summary belongs to AIPerf's records; {opened.path} is {kind.says}.")
     notes: list[str] = []
-    runs = tuple(_finished(read, opened, slos, summary, notes) for read in _reads(opened, notes))
+    beside, said = summary_beside(opened.path, summary) if kind in _WITH_RECORDS else (None, "")
+    notes += [said] if said else []
+    runs = tuple(_finished(read, opened, slos, beside) for read in _reads(opened, notes))
     return Imported(
         tool=f"nameplate {__version__}",
         format=kind.key,
         file=kept_name(opened.path),
         sha256=digest(opened.path),
         bytes=opened.bytes,
+        summary=f"summary-{kept_name(beside)}" if beside is not None else None,
+        summary_sha256=digest(beside) if beside is not None else None,
         runs=runs,
         notes=tuple(notes),
     )
 
 
-def write_import(document: Imported, opened: Opened, directory: Path) -> tuple[str, ...]:
+def write_import(
+    document: Imported, opened: Opened, directory: Path, summary: Path | None = None
+) -> tuple[str, ...]:
     """Write the document and, unless it is large, the file itself into a new directory; return what must be said."""
     make_directory(directory)
     (directory / layout.RESULT).write_bytes(encode(document))
+    beside, _ = summary_beside(opened.path, summary) if document.summary is not None else (None, "")
+    if beside is not None and document.summary is not None:
+        shutil.copyfile(beside, directory / document.summary)
     if opened.bytes <= KEPT_LIMIT_BYTES:
         shutil.copyfile(opened.path, directory / document.file)
         return ()
@@ -71,13 +81,11 @@ def write_import(document: Imported, opened: Opened, directory: Path) -> tuple[s
     return (f"{opened.path.name} has {size} and is not copied; {layout.RESULT} names its SHA-256.",)
 
 
-def _finished(read: Read, opened: Opened, slos: Sequence[Slo], summary: Path | None, notes: list[str]) -> Run:
+def _finished(read: Read, opened: Opened, slos: Sequence[Slo], beside: Path | None) -> Run:
     """Judge a run by its own records, then set the summary beside them, and check and compute all of it."""
     judged = judge(read, slos) if opened.format in _WITH_RECORDS else None
-    if opened.format in _WITH_RECORDS:
-        told, said = summary_of(opened.path, summary)
-        read = joined(read, told) if told is not None else read
-        notes += [said] if said else []
+    if beside is not None:
+        read = joined(read, summary_run(beside))
     return structs.replace(
         read.run,
         recomputed=recomputed(read),

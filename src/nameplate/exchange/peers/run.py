@@ -156,7 +156,10 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 class Imported(Struct, frozen=True, kw_only=True):
-    """Hold all runs of one file: `format` is what it was recognised as, `file` and `sha256` what was read."""
+    """Hold all runs of one file: `format` is what it was recognised as, `file` and `sha256` what was read.
+
+    `summary` is AIPerf's own summary where one was set beside its records; it is kept as well.
+    """
 
     schema: Literal["nameplate.import/1"] = SCHEMA
     tool: str
@@ -164,6 +167,8 @@ class Imported(Struct, frozen=True, kw_only=True):
     file: str
     sha256: str
     bytes: int
+    summary: str | None = None
+    summary_sha256: str | None = None
     runs: tuple[Run, ...]
     notes: tuple[str, ...] = ()
 
