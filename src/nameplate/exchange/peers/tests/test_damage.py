@@ -37,7 +37,7 @@ OTHER = st.one_of(
     st.sampled_from(["", "text", HOSTILE, "Infinity", "1e5", "9" * 400]),
     st.sampled_from([[], {}, [[]], [None], {"a": {"b": []}}, [1.5, "x"], {"value": [[]], "unit": 3}]),
 )
-QUICK = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def _try(path: Path, *slos: str) -> None:
