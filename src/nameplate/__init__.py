@@ -1,3 +1,3 @@
 """Rate an OpenAI-compatible LLM server, from evidence that anyone can recompute."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -59,7 +59,7 @@ def test_the_sample_is_what_the_demo_prints(tmp_path: Path) -> None:
     words = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', made)]
     done = nameplate(*words, "--out", "demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    answer, table, _matrix = blocks("text")
+    answer, table, *_ = blocks("text")
     assert answer.strip() in done.stdout
     # The head to the letter, the rows by their level and verdict: prompts are fresh each time, and so are the digits.
     head = table.splitlines()[:4]
@@ -76,7 +76,7 @@ def test_the_matrix_is_what_speed_prints(tmp_path: Path) -> None:
     (line,) = re.findall(r"\$ nameplate (speed sim:.+?)  +#", "".join(blocks("console")))
     done = nameplate(*line.split(), "--out", "matrix", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    *_, sample = blocks("text")
+    *_, sample, _curve = blocks("text")
     # Prompts are fresh each time, and so are the last digits.
     begin = done.stdout.index(sample.splitlines()[0])
     printed = "\n".join(done.stdout[begin:].splitlines()[: len(sample.splitlines())])
@@ -84,6 +84,22 @@ def test_the_matrix_is_what_speed_prints(tmp_path: Path) -> None:
     assert len(ours) == len(theirs) > 15
     for here, there in zip(ours, theirs, strict=True):
         assert float(there.replace(",", "")) == pytest.approx(float(here.replace(",", "")), rel=0.03)
+
+
+def test_the_sentence_is_what_curve_prints(tmp_path: Path) -> None:
+    """The README's curve command on the built-in engine says the same: the level, the knee, and the wait within 3%."""
+    (line,) = re.findall(r"\$ nameplate (curve sim:.+?)  +#", "".join(blocks("console")))
+    done = nameplate(*line.split(), "--out", "curve", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    sample, printed = (" ".join(text.split()) for text in (blocks("text")[-1], done.stdout))
+    claim, _, knee = sample.partition(": ")[0], *sample.rpartition("). ")[1:]
+    assert claim in printed and knee in printed
+    # By how little output moves, and so how that is put, is in the digits that fresh prompts change.
+    waits = r"median TTFT rose [\d.]+-fold \(([\d.]+) s -> ([\d.]+) s\)"
+    ours, theirs = (re.search(waits, text) for text in (sample, printed))
+    assert ours is not None and theirs is not None
+    for here, there in zip(ours.groups(), theirs.groups(), strict=True):
+        assert float(there) == pytest.approx(float(here), rel=0.03)
 
 
 def test_linked_documents_exist() -> None:
