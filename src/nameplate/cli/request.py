@@ -176,8 +176,12 @@ def read_keeping(options: Options) -> Keeping:
     return Keeping("sample", int(every), prompts)
 
 
-def read_deadlines(options: Options, slos: tuple[Slo, ...]) -> Deadlines:
-    """Read the client's deadlines; CallerError for one that is not above an SLO's limit."""
+def read_deadlines(
+    options: Options,
+    slos: tuple[Slo, ...],
+    usual: Deadlines = Deadlines(),  # noqa: B008 - frozen
+) -> Deadlines:
+    """Read the client's deadlines, `usual` without any; CallerError for one that is not above an SLO's limit."""
     given: dict[str, int] = {}
     for text in options["deadlines"]:
         name, equals, value = text.partition("=")
@@ -190,8 +194,10 @@ def read_deadlines(options: Options, slos: tuple[Slo, ...]) -> Deadlines:
         given[field] = parse_duration_ns(value)
         if given[field] == 0:
             raise CallerError(f"--deadline {text!r} leaves no time at all.", hint="Give one above 0.")
-    derived = Deadlines.for_slos(slos) if not given else Deadlines()
-    return Deadlines.for_slos(slos, structs.replace(derived, **given)) if given else derived
+    if given:
+        return Deadlines.for_slos(slos, structs.replace(usual, **given))
+    first_output_ns = max(usual.first_output_ns, Deadlines.for_slos(slos).first_output_ns)
+    return structs.replace(usual, first_output_ns=first_output_ns)
 
 
 def read_contract(
@@ -201,8 +207,9 @@ def read_contract(
     slos: Sequence[str],
     rules: Rules,
     rate: RateRules | None = None,
+    deadlines: Deadlines = Deadlines(),  # noqa: B008 - frozen
 ) -> Contract:
-    """Put a contract together; its nonce is fresh."""
+    """Put a contract together, with `deadlines` where none are given; its nonce is fresh."""
     read_slos = tuple(Slo.parse(text) for text in slos)
     return Contract(
         target=address.target,
@@ -211,7 +218,7 @@ def read_contract(
         nonce=secrets.token_hex(8),
         sampling=read_sampling(options),
         cache=CachePolicy.parse(options["cache"], options["flush"]),
-        deadlines=read_deadlines(options, read_slos),
+        deadlines=read_deadlines(options, read_slos, deadlines),
         rules=rules,
         seed=options["seed"],
         header_names=tuple(name for name, _ in read_credentials(options).headers),

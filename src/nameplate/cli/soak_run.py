@@ -14,6 +14,7 @@ from nameplate.cli.request import Address, default_directory, read_address, read
 from nameplate.cli.study_run import conditions_of, silent
 from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.contract import Contract
+from nameplate.contract.deadlines import Deadlines
 from nameplate.contract.errors import CallerError
 from nameplate.contract.quantity import parse_bytes, parse_duration_ns, parse_ratio
 from nameplate.contract.rules import Rules
@@ -29,8 +30,11 @@ from nameplate.studies.soak_conduct import Soaked, conduct_soak, finished_soak
 # Eight hours of 62 streams, 1,268 output tokens a second, are some 37 million events of about 30 bytes compressed.
 RAW_BUDGET_BYTES = 8 << 30
 WINDOW_NS = 300 * SECOND_NS
-# A trend needs points: of a soak below an hour a window is a twelfth, unless one is asked for.
-LEAST_WINDOWS = 12
+# A trend needs points, and twelve windows hardly ever decide one: of a soak below four hours a window is a 48th.
+LEAST_WINDOWS = 48
+# A server may be slow for hours and still answer: a soak of long prompts had its first outputs after 568 s (p95), and a
+# preempted request falls silent until there is room for it again.
+DEADLINES = Deadlines(first_output_ns=3600 * SECOND_NS, silence_ns=600 * SECOND_NS)
 
 
 def run_soak(text: str | None, options: dict[str, Any], arguments: tuple[str, ...]) -> Soaked:
@@ -49,7 +53,9 @@ def run_soak(text: str | None, options: dict[str, Any], arguments: tuple[str, ..
     address = read_address(text, options)
     terms = read_terms(options)
     rules = Rules(warmup=0, start="burst")
-    contract = read_contract(address, options, [options["shape"]], options["slos"], rules)
+    contract = read_contract(
+        address, options, [options["shape"]], options["slos"], rules, deadlines=DEADLINES
+    )
     contract = structs.replace(contract, soak=terms)
     require_descriptors(terms.concurrency, options["workers"])
     directory = options["out"] or default_directory("soak")
