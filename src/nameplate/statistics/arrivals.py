@@ -327,7 +327,9 @@ def dispersion_of_arrivals(
     index = math.fsum((count - mean) ** 2 for count in counts) / (bins - 1) / mean if mean else 0.0
     per_bin = planned / bins
     if process == "constant":
-        most = (1 + math.floor(late)) ** 2 / per_bin
+        # Of the arrivals that came where they are fewer: the stretch ends with the last one, however late that was, and
+        # counts that are too few are the count's own test.
+        most = (1 + math.floor(late)) ** 2 / (min(per_bin, mean) or per_bin)
         return ArrivalTest(
             test="dispersion",
             method=f"index of dispersion over {bins} bins, at most one arrival off in each",
