@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 DEMO   ?= runs/demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: demo test lint types unit test-vllm bench bench-speed clean
+.PHONY: demo test lint types unit test-vllm bench bench-speed bench-verdict bench-soak clean
 
 demo: $(VENV)/installed  ## rate the built-in engine by the whole protocol, in simulated time, and verify the evidence
 	$(BIN)/nameplate capacity sim:demo --shape 512/64 --slo "ttft p95 < 250ms" --out $(DEMO)
@@ -31,6 +31,12 @@ bench: $(VENV)/installed-dev  ## the client against a server whose true timing i
 
 bench-speed: $(VENV)/installed-dev  ## the speed matrix against servers whose logs know when every token was sent
 	$(BIN)/python -m bench.speed
+
+bench-verdict: $(VENV)/installed-dev  ## how often a rated number is wrong, over servers whose boundary is known
+	$(BIN)/python -m bench.verdict
+
+bench-soak: $(VENV)/installed-dev  ## a million requests in simulated time, in flat memory
+	$(BIN)/python -m bench.soak
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
