@@ -41,7 +41,7 @@ def trace_options(command: F) -> F:
         click.option("--trace", type=file, help="Repeat a recorded trace: each request with its time and lengths."),
         click.option("--trace-format", type=click.Choice(_FORMATS), help="With --trace: the file's form."),
         click.option("--trace-time-unit", type=click.Choice(_UNITS),
-                     help="What the file's times are in.  [mooncake: ms, burstgpt: s, as published; jsonl: told]"),
+                     help="What the file's times are in: needed, unless a header of jsonl tells it."),
         click.option("--trace-block-tokens", type=click.IntRange(min=1),
                      help="Tokens of a prefix block.  [mooncake: 512; jsonl: in its header, or told]"),
         click.option("--trace-speed", type=float, default=1.0, show_default=True,

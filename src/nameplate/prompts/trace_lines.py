@@ -75,8 +75,7 @@ class TraceLines:
         self._file = file
         self._path = path
         self._options = options
-        unit = options.time_unit or PUBLISHED_UNIT.get(options.format)
-        self._unit_ns = None if unit is None else UNIT_NS[unit]
+        self._unit_ns = None if options.time_unit is None else UNIT_NS[options.time_unit]
         self.block_tokens = options.block_tokens or PUBLISHED_BLOCK_TOKENS.get(options.format)
 
     def __iter__(self) -> Iterator[RawRequest]:
@@ -186,7 +185,10 @@ class TraceLines:
     def _nanoseconds(self, line: int, field: str, value: float) -> int:
         unit_ns = self._unit_ns
         if unit_ns is None:
-            raise CallerError(f"The trace {self._path} does not say what its times are in.", hint=_UNIT_HINT)
+            raise CallerError(
+                f"The trace {self._path} does not say what its times are in.",
+                hint=f"{_UNIT_HINT}{PUBLISHED_UNIT.get(self._options.format, '')}",
+            )
         # Compared, not asked for: a whole number may be larger than any double, and NaN compares with nothing.
         if not -MAXIMUM_TIME_NS <= value <= MAXIMUM_TIME_NS:
             raise self._wrong(line, field, "not a time within 146 years")

@@ -16,10 +16,13 @@ TimeUnit = Literal["s", "ms", "us", "ns"]
 
 UNIT_NS: Final[dict[TimeUnit, int]] = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
-PUBLISHED_UNIT: Final[dict[TraceFormat, TimeUnit]] = {"mooncake": "ms", "burstgpt": "s"}
-"""What the publishers say. Mooncake: "relative arrival times of requests, ranging from 0 to 3,600,000, in
-milliseconds" (R. Qin et al., technical report, section 4.1). BurstGPT: "request submission time, seconds from 0:00:00
-on the first day" (schema in the README of HPMLL/BurstGPT)."""
+PUBLISHED_UNIT: Final[dict[TraceFormat, str]] = {
+    "mooncake": " The published Mooncake traces are in ms.",
+    "burstgpt": " The published BurstGPT traces are in s.",
+}
+"""What the publishers say, for a hint only: a file that borrows the form may have another unit. Mooncake:
+"relative arrival times of requests, ranging from 0 to 3,600,000, in milliseconds" (R. Qin et al., technical report,
+section 4.1). BurstGPT: "request submission time, seconds from 0:00:00 on the first day" (schema in the README of HPMLL/BurstGPT)."""
 
 PUBLISHED_BLOCK_TOKENS: Final[dict[TraceFormat, int]] = {"mooncake": 512}
 """Mooncake, same section: ids come from "hashing token blocks (with a block size of 512) into prefix hash values"."""
@@ -40,11 +43,11 @@ class TraceError(CallerError):
 class TraceOptions(Struct, frozen=True, kw_only=True):
     """Say how a file is to be read and which of its requests are to be repeated.
 
-    `time_unit` is needed for `jsonl` without a header; for the published forms it overrides what the publishers say,
-    for files that only borrow the form. The same holds for `block_tokens`. `from_ns` and `to_ns` are a window, `to`
-    excluded, in the file's own time, as it is written there (but in ns). Requests of it are repeated `speed_up` times
-    faster than they were recorded; lengths stay. `classes`, where given, are the only ones that are kept;
-    `longest_tokens` leaves out what is longer, input and output together, than the server's context.
+    `time_unit` is needed wherever the file does not tell it itself, as only a header of `jsonl` can. `block_tokens` is
+    needed for `jsonl` without a header; for Mooncake it overrides what the publishers say. `from_ns` and `to_ns` are
+    a window, `to` excluded, in the file's own time, as it is written there (but in ns). Requests of it are repeated
+    `speed_up` times faster than they were recorded; lengths stay. `classes`, where given, are the only ones that are
+    kept; `longest_tokens` leaves out what is longer, input and output together, than the server's context.
     """
 
     format: TraceFormat

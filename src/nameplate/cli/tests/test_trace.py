@@ -167,7 +167,7 @@ def test_what_does_not_fit_the_server_is_refused_before_any_load(run: Run) -> No
 
 
 def test_published_forms_are_repeated(run: Run) -> None:
-    """Mooncake's blocks of 512 and BurstGPT's rows need no more than their form."""
+    """Mooncake's blocks of 512 and BurstGPT's rows need no more than their form and their unit."""
     Path("m.jsonl").write_text(
         "".join(
             json.dumps(
@@ -177,9 +177,10 @@ def test_published_forms_are_repeated(run: Run) -> None:
             for n in range(5)
         )
     )
-    code, out, err = run(
-        "trial", "sim:demo", "--trace", "m.jsonl", "--trace-format", "mooncake", "--out", "m"
-    )
+    mooncake = ("trial", "sim:demo", "--trace", "m.jsonl", "--trace-format", "mooncake", "--out", "m")
+    code, out, err = run(*mooncake)
+    assert code == 2 and "published Mooncake traces are in ms" in " ".join(err.split())
+    code, out, err = run(*mooncake, "--trace-time-unit", "ms")
     assert code == 0, err
     rows = [row for row in TrialReader(trial_of(Path("m"))).rows() if row.measured]
     assert [(row.cached_tokens or 0) // 1024 for row in rows] == [0, 1, 1, 1, 1]
@@ -187,7 +188,8 @@ def test_published_forms_are_repeated(run: Run) -> None:
         "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
         "5,GPT-4,472,3,475,API log\n6,ChatGPT,100,4,104,Conversation log\n7,ChatGPT,99,0,99,API log\n"
     )
-    code, out, err = run("trial", "sim:demo", "--trace", "b.csv", "--trace-format", "burstgpt", "--out", "b")
+    burstgpt = ("--trace", "b.csv", "--trace-format", "burstgpt", "--trace-time-unit", "s")
+    code, out, err = run("trial", "sim:demo", *burstgpt, "--out", "b")
     assert code == 0, err
     assert "left out 1 without output (failed when recorded)" in " ".join(out.split())
 

@@ -57,14 +57,15 @@ OWN = """\
 
 
 def read(folder: Path, text: str | bytes, form: TraceFormat, **options: object) -> RecordedTrace:
-    """Write a file and read it back."""
+    """Write a file and read it back, a published form in its published unit where nothing else is told."""
+    options = ({"mooncake": {"time_unit": "ms"}, "burstgpt": {"time_unit": "s"}}.get(form) or {}) | options
     path = folder / "trace"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return RecordedTrace.open(path, TraceOptions(format=form, **options))  # type: ignore[arg-type]
 
 
 def test_mooncake_is_in_milliseconds_and_blocks_of_512(tmp_path: Path) -> None:
-    """The published form needs no unit: times are ms, and the last block of a prompt is what is left of it."""
+    """Told that times are ms, as published; the last block of a prompt is what is left of it."""
     trace = read(tmp_path, MOONCAKE, "mooncake")
     rows = list(trace)
     assert [row.due_ns for row in rows] == [0, 3053 * MS, 3053 * MS, 3518 * MS + MS // 2, 3519 * MS]
@@ -113,6 +114,20 @@ def test_our_own_form_says_its_units_or_is_told(tmp_path: Path) -> None:
         read(tmp_path, OWN, "jsonl", time_unit="s")
     with pytest.raises(TraceError, match="asked for"):
         read(tmp_path, OWN, "jsonl", block_tokens=32)
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "hint"),
+    [
+        ("mooncake", MOONCAKE, "published Mooncake traces are in ms"),
+        ("burstgpt", BURSTGPT, "published BurstGPT traces are in s"),
+    ],
+)
+def test_the_unit_of_a_form_is_not_guessed(tmp_path: Path, form: TraceFormat, text: str, hint: str) -> None:
+    """A form that does not tell its unit is refused without one; what is published is a hint and no more."""
+    with pytest.raises(CallerError, match="does not say what its times are in") as caught:
+        read(tmp_path, text, form, time_unit=None)
+    assert "--trace-time-unit" in caught.value.hint and hint in caught.value.hint
 
 
 def test_a_caller_overrides_what_publishers_say(tmp_path: Path) -> None:
@@ -327,7 +342,7 @@ def test_memory_is_what_is_kept(tmp_path: Path) -> None:
     (tmp_path / "trace").write_text(BURSTGPT.split("\n", 1)[0] + "\n" + "".join(lines))
     sizes = []
     for window in (None, 10 * S):
-        options = TraceOptions(format="burstgpt", to_ns=window)
+        options = TraceOptions(format="burstgpt", time_unit="s", to_ns=window)
         tracemalloc.start()
         trace = RecordedTrace.open(tmp_path / "trace", options)
         sizes.append(tracemalloc.get_traced_memory()[0])

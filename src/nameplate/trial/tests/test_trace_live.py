@@ -116,9 +116,8 @@ def test_an_interrupted_trace_keeps_what_it_has(server: SimProcess, tmp_path: Pa
         {"timestamp": 50 * n, "input_length": 80, "output_length": 4, "hash_ids": []} for n in range(2000)
     ]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    process = start(
-        server.url, tmp_path / "out", "--trace", str(tmp_path / "t.jsonl"), "--trace-format", "mooncake"
-    )
+    form = ("--trace-format", "mooncake", "--trace-time-unit", "ms")
+    process = start(server.url, tmp_path / "out", "--trace", str(tmp_path / "t.jsonl"), *form)
     await_reads(tmp_path / "out")
     os.kill(process.pid, signal.SIGINT)
     result, directory, said = finished(process, tmp_path / "out")
