@@ -22,7 +22,8 @@ PUBLISHED_UNIT: Final[dict[TraceFormat, str]] = {
 }
 """What the publishers say, for a hint only: a file that borrows the form may have another unit. Mooncake:
 "relative arrival times of requests, ranging from 0 to 3,600,000, in milliseconds" (R. Qin et al., technical report,
-section 4.1). BurstGPT: "request submission time, seconds from 0:00:00 on the first day" (schema in the README of HPMLL/BurstGPT)."""
+section 4.1). BurstGPT: "request submission time, seconds from 0:00:00 on the first day" (schema in the README
+of HPMLL/BurstGPT)."""
 
 PUBLISHED_BLOCK_TOKENS: Final[dict[TraceFormat, int]] = {"mooncake": 512}
 """Mooncake, same section: ids come from "hashing token blocks (with a block size of 512) into prefix hash values"."""
