@@ -22,6 +22,9 @@ from nameplate.verdict.trial import SloStatus, TrialStatus
 
 GateStatus = Literal["pass", "fail", "inconclusive", "invalid"]
 
+# Where a word is several tokens, one prompt in some thousands is off by more than 8 tokens and 2%, however it is made
+# (a real vLLM: 73 for 64 once in 3,262): it says nothing against the hours around it.
+LENGTH_SHARE = 0.01
 # A submission is whole from this share of its planned duration on: the rest is what its last request needs to be due.
 WHOLE_SHARE = 0.999
 
@@ -194,7 +197,9 @@ def _validity(facts: SoakFacts) -> Iterable[GateJudged]:
     yield _gate("client_lateness", "invalid" if late else "pass", f"{said}, {budget / 1e6:g} ms allowed")
     for name, count in sorted(facts.broken.items()):
         if count and Gate(name) in CONTRACT:
-            yield _gate(name, "invalid", f"{count} times: {MEANING[Gate(name)]}")
+            few = name == Gate.input_length and count <= LENGTH_SHARE * facts.sent
+            said = f"{count} of {facts.sent}: {MEANING[Gate(name)]}"
+            yield _gate(name, "pass" if few else "invalid", said)
 
 
 def _load(facts: SoakFacts) -> Iterable[GateJudged]:

@@ -90,6 +90,8 @@ def test_a_sound_soak_passes() -> None:
         ({"configuration_changes": ("model changed",)}, "invalid"),
         ({"send_lag_p99_ns": 9e6}, "invalid"),
         ({"broken": {"output_length": 1}}, "invalid"),
+        ({"broken": {"input_length": 1}}, "pass"),
+        ({"broken": {"input_length": 20}}, "invalid"),
         ({"failed": 1, "failed_by": {"bad_request": 1}}, "invalid"),
         ({"failed": 1, "failed_by": {"reset": 1}}, "fail"),
         ({"failed": 1, "failed_by": {"reset": 1}, "max_error_rate": 0.02}, "pass"),
