@@ -15,7 +15,7 @@ from nameplate.measure.plate import PlateShape, PlateTrial
 from nameplate.measure.plate_open import PlateOpen
 from nameplate.measure.quantiles import Quantiles
 from nameplate.report import numbers
-from nameplate.report.certainty import percent, trials_certificate
+from nameplate.report.certainty import percent, sample_certificate, trials_certificate
 from nameplate.report.layout import Cell, heading, indented
 from nameplate.report.rated_rate import judged_by
 from nameplate.report.safe import safe
@@ -274,5 +274,5 @@ def _certificate(one: Certified, levels: Levels) -> str:
     return (
         f"{numbers.promise(one.slo)} at {levels.name(one.level)}: {whole.over:,} of {whole.n:,} requests were over, so "
         f"with {percent(one.confidence)} confidence at most {numbers.share(whole.bound)} are. The promise "
-        f"allows {one.claim * 100:.6g}%: {held}."
+        f"allows {one.claim * 100:.6g}%: {held}.{f' {more}' if (more := sample_certificate(one)) else ''}"
     )

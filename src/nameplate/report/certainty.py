@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec import UnsetType
+
 from nameplate.contract.contract import Contract
 from nameplate.contract.rules import Rules
 from nameplate.measure.plate import PlateShape
 from nameplate.report import numbers
+from nameplate.statistics.binomial import MOST_REQUESTS
 from nameplate.verdict.certify import Certified
 
 
@@ -63,6 +66,25 @@ def standing_line(shape: PlateShape, contract: Contract) -> str | None:
         for one in shape.certified
     )
     return f"at {percent(asked)}: {trials} of {trials} trials pass, {'; '.join(shares)}"
+
+
+def sample_certificate(one: Certified) -> str | None:
+    """Say how many more requests would decide what is not certified; None where it is, or it is not known."""
+    share, further = one.whole.share, one.further_requests
+    if one.holds or share is None or isinstance(further, UnsetType):
+        return None
+    if further is None:
+        return f"No sample of up to {MOST_REQUESTS:,} requests would decide it at this share."
+    does = "certify" if share < one.claim else "refute"
+    if further == 0:
+        return "These requests refute it."
+    return f"At this share some {_rounded_up(further):,} more requests would {does} it."
+
+
+def _rounded_up(count: int) -> int:
+    """Round a count up to two digits: the share it rests on is not known better."""
+    step: int = 10 ** max(0, len(str(count)) - 2)
+    return -(-count // step) * step
 
 
 def trials_certificate(one: Certified) -> str | None:

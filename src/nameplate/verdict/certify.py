@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from nameplate.contract.slo import Slo
-from nameplate.statistics.binomial import upper_bound
+from nameplate.statistics.binomial import extra_sample, upper_bound
 from nameplate.verdict.certainty import Demand, by_spread, claim, further_ns, trials_bound
 from nameplate.verdict.trial import SloResult, SloSample
 
@@ -41,6 +41,10 @@ class Certified(Struct, frozen=True):
     `trials_bound` is the share of such trials that pass at least, since all of these did, and `further_ns` what a
     further trial's percentile stays below. Either may carry the level: `holds` is then so too where `further_ns` is
     below the limit.
+
+    Where it does not hold, `further_requests` is how many more requests would certify the claim if the seen share
+    stayed, or refute it where that share is above the claim; 0 where it is refuted already, null where no sample of up
+    to MOST_REQUESTS decides. Plates from before it have no such field.
     """
 
     slo: Slo
@@ -55,6 +59,7 @@ class Certified(Struct, frozen=True):
     label: str = LABEL
     trials_bound: float | None = None
     further_ns: float | None = None
+    further_requests: int | UnsetType | None = UNSET
 
 
 def certify(
@@ -72,6 +77,9 @@ def certify(
         results = [trial[position] for trial in trials]
         whole = _share([result.whole for result in results], confidence)
         allowed = claim(first.slo)
+        holds = (whole.bound is not None and whole.bound < allowed) or (
+            needs is not None and by_spread(results, confidence)
+        )
         entries.append(
             Certified(
                 slo=first.slo,
@@ -81,15 +89,22 @@ def certify(
                 whole=whole,
                 opening=_share([result.opening for result in results], confidence),
                 steady=_share([result.steady for result in results], confidence),
-                holds=(whole.bound is not None and whole.bound < allowed)
-                or (needs is not None and by_spread(results, confidence)),
+                holds=holds,
                 confidence=confidence,
                 label=LABEL if needs is None else ASKED_LABEL,
                 trials_bound=None if needs is None else trials_bound(needs, len(results)),
                 further_ns=None if needs is None else further_ns(results, confidence),
+                further_requests=None if holds else _further_requests(whole, allowed, confidence),
             )
         )
     return tuple(entries)
+
+
+def _further_requests(whole: Share, allowed: float, confidence: float) -> int | None:
+    # An error rate may be promised to be nothing at all, which no sample ever shows.
+    if not 0 < allowed < 1:
+        return None
+    return extra_sample(whole.over, whole.n, allowed, confidence).at_observed_rate
 
 
 def _share(samples: Sequence[SloSample], confidence: float) -> Share:

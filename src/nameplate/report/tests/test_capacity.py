@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from nameplate.contract.identity import Fact
 from nameplate.contract.shape import Shape
@@ -36,6 +36,28 @@ def shown(plate: Plate, width: int = 80) -> str:
 def test_the_summary_reads_as_agreed(width: int) -> None:
     """The whole summary is as a person once found it good."""
     hold_golden(f"capacity_{width}", shown(PLATE, width))
+
+
+@pytest.mark.parametrize(
+    ("further", "over", "says"),
+    [
+        (13_141, 9, "At this share some 14,000 more requests would certify it."),
+        (768, 12, "At this share some 770 more requests would refute it."),
+        (0, 90, "These requests refute it."),
+        (None, 12, "No sample of up to 10,000,000 requests would decide it at this share."),
+        (UNSET, 12, "not certified. Bounds hold"),
+    ],
+)
+def test_what_is_not_certified_tells_the_sample_it_needs(
+    further: int | UnsetType | None, over: int, says: str
+) -> None:
+    """How many more requests would certify or refute the promise, that none would, or nothing in an old plate."""
+    (shape,) = PLATE.shapes
+    (entry,) = shape.certified
+    whole = structs.replace(entry.whole, over=over, share=over / entry.whole.n)
+    entry = structs.replace(entry, whole=whole, further_requests=further)
+    plate = structs.replace(PLATE, shapes=(structs.replace(shape, certified=(entry,)),))
+    assert says in " ".join(shown(plate).split())
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

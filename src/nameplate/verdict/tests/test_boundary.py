@@ -159,7 +159,21 @@ def test_certified_bounds_pool_the_trials_by_phase() -> None:
     assert entry.whole.bound == pytest.approx(0.04704, abs=1e-5) and entry.holds
     assert entry.opening.share == pytest.approx(4 / 19) and entry.steady.over == 0
     assert entry.label == LABEL and entry.claim == 0.05
-    assert certify(7, []) == ()
+    assert certify(7, []) == () and entry.further_requests is None
+
+
+@pytest.mark.parametrize(
+    ("over", "further"),
+    [(1, None), (3, 13_141), (4, 768), (32, 0)],
+    ids=["certified", "below", "above", "refuted"],
+)
+def test_what_is_not_certified_says_which_sample_would_decide(over: int, further: int | None) -> None:
+    """At the seen share so many more certify or refute; none where it is certified, 0 where it is refuted."""
+    slo = Slo.parse("ttft p95 < 10s")
+    late, early = (Bounds.exactly(11e9),), (Bounds.exactly(1e9),)
+    trials = [[judge_slo(slo, PhaseValues((), late * over + early * (64 - over)))]] * 3
+    (entry,) = certify(7, trials)
+    assert (entry.holds, entry.further_requests) == (over == 1, further)
 
 
 def test_a_flat_median_under_a_climbing_percentile_is_warned_about() -> None:

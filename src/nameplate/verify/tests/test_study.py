@@ -205,6 +205,7 @@ def test_boundary_sees_a_result_that_does_not_follow(study: Path, change: Callab
         lambda plate: plate["shapes"][0]["confirmations"][0]["ttft"].update(p95_ns=1.0),
         lambda plate: plate["shapes"][0].update(warnings=[]),
         lambda plate: plate["shapes"][0]["certified"][0]["whole"].update(over=0, n=1000),
+        lambda plate: plate["shapes"][0]["certified"][0].update(further_requests=17),
         lambda plate: plate["identity"].update(missing=[]),
         lambda plate: plate.update(exit_code=1),
         lambda plate: plate.update(endorsed=True),
