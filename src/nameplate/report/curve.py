@@ -13,6 +13,7 @@ from nameplate.contract.identity import Value
 from nameplate.measure.curve_loss import Loss
 from nameplate.measure.curve_point import Point
 from nameplate.measure.curve_result import CurveResult, LevelRow
+from nameplate.measure.waits import Estimate
 from nameplate.report import numbers
 from nameplate.report.bars import Bar, Panel, Panels
 from nameplate.report.curve_tables import climb_table, load_table
@@ -241,7 +242,7 @@ def _notes(result: CurveResult) -> RenderableType | None:
 
 
 def _parts(result: CurveResult) -> list[str]:
-    """Say what the first level beyond the knee waits for, by the server's own clock."""
+    """Say what the first level beyond the knee waits for: by the server's own clock, or else by an estimate."""
     lines = []
     for curve in result.curves:
         knee = curve.knee
@@ -252,7 +253,11 @@ def _parts(result: CurveResult) -> list[str]:
         )
         row = next((row for row in result.rows if row.points and row.load == at), None)
         waits = middle(result, row).waits if row is not None else None
-        if row is None or waits is None or waits.queue is None or waits.prefill is None:
+        if row is None or waits is None:
+            continue
+        if waits.queue is None or waits.prefill is None:
+            if (guess := waits.estimate) is not None:
+                lines.append(_guessed(say_load(_plan(result).kind, row.load), guess))
             continue
         queue, prefill = numbers.duration(waits.queue.mean_ns), numbers.duration(waits.prefill.mean_ns)
         where, means = say_load(_plan(result).kind, row.load), numbers.count(waits.queue.n, "request")
@@ -261,6 +266,15 @@ def _parts(result: CurveResult) -> list[str]:
             f"of {means} by the server's own clock."
         )
     return lines
+
+
+def _guessed(where: str, guess: Estimate) -> str:
+    low, high = numbers.duration(guess.low_ns), numbers.duration(guess.high_ns)
+    return (
+        f"At {where} a request waits some {numbers.duration(guess.mean_ns)} ({numbers.between(low, high)}) longer for "
+        "its first token than one alone, queue and slower prefill together: an estimate, since the server's own times "
+        "are not known."
+    )
 
 
 def _edges(result: CurveResult) -> list[str]:

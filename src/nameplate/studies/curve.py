@@ -13,7 +13,7 @@ from nameplate.contract.limits import ServerLimits
 from nameplate.contract.plan import TrialPlan
 from nameplate.measure.curve_builder import verdict_of, verdict_of_probe
 from nameplate.measure.result import TrialResult
-from nameplate.studies.curve_plans import CurveForecast, CurvePlanner
+from nameplate.studies.curve_plans import CurveForecast, CurvePlanner, alone
 from nameplate.studies.speed import Left, Telling
 from nameplate.verdict.curve_level import (
     LevelStatus,
@@ -176,6 +176,9 @@ class _Study:
                 raise _Ended(judged.reason, ServerError.exit_code)
             if judged.status is LevelStatus.valid:
                 self._forecast.learn(load, result)
+                if alone(self._plan, load):
+                    ttft = result.measurement.latencies.whole.ttft
+                    self._planner = structs.replace(self._planner, alone_ttft_ns=ttft.low_median_high)
             if judged.status is not LevelStatus.invalid:
                 return
             plan = structs.replace(plan, attempt=result.plan.attempt + 1)

@@ -24,10 +24,15 @@ OVERHEAD_S = 3.0
 
 
 class CurvePlanner(Struct, frozen=True):
-    """Plan the trials of a curve's levels."""
+    """Plan the trials of a curve's levels.
+
+    `alone_ttft_ns` is the lowest, median and highest TTFT of one client alone, by which the levels of more estimate
+    what waits; only a curve over clients that begins with one has it.
+    """
 
     contract: Contract
     plan: CurvePlan
+    alone_ttft_ns: tuple[float, float, float] | None = None
 
     def trial(self, load: float, number: int, first: bool) -> TrialPlan:
         """Plan trial `number`, from 1, of a level; of a climb only the `first` step of all is warmed up."""
@@ -56,6 +61,7 @@ class CurvePlanner(Struct, frozen=True):
             warmup=rules.warmup,
             quiet_s=0.0 if first else rules.quiet_s,
             arrivals=arrivals,
+            alone_ttft_ns=None if alone(self.plan, load) else self.alone_ttft_ns,
         )
 
     def probe(self, tokens: int) -> TrialPlan:
@@ -73,6 +79,11 @@ class CurvePlanner(Struct, frozen=True):
             warmup=rules.warmup if first else 0,
             quiet_s=0.0 if first else rules.quiet_s,
         )
+
+
+def alone(plan: CurvePlan, load: float) -> bool:
+    """Tell whether a level is one client alone: its requests wait for none, and later levels are held against them."""
+    return plan.kind == "concurrency" and load == 1
 
 
 class CurveForecast:

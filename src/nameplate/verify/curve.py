@@ -15,7 +15,7 @@ from nameplate.contract.limits import ServerLimits
 from nameplate.evidence import layout
 from nameplate.evidence.journal import JournalEntry
 from nameplate.evidence.rows import RequestRow
-from nameplate.measure.curve_builder import NOT_RUN, AboutCurve, build_curve
+from nameplate.measure.curve_builder import NOT_RUN, AboutCurve, build_curve, verdict_of
 from nameplate.measure.curve_loss import losses_of, refusal_words
 from nameplate.measure.curve_result import CurveResult, LevelRow, decode_curve
 from nameplate.measure.result import TrialResult
@@ -78,6 +78,7 @@ def _check(
     plan = contract.curve
     assert plan is not None
     counting = _counting(recorded, results, ledger)
+    _check_alone(plan, counting, ledger)
     refusals = {
         result.plan.key: words
         for result in counting
@@ -121,6 +122,24 @@ def _counting(recorded: CurveResult, results: Mapping[str, TrialResult], ledger:
         else:
             ledger.unverified(Name.curve, f"{key} is of no level: the study ended before it was")
     return [results[key] for key in dict.fromkeys(listed) if key in results]
+
+
+def _check_alone(plan: CurvePlan, counting: Sequence[TrialResult], ledger: Ledger) -> None:
+    """Hold that what later levels estimate their waits by is the TTFT of one client alone."""
+    if plan.kind != "concurrency":
+        return
+    alone: tuple[float, float, float] | None = None
+    for result in counting:
+        if result.plan.concurrency == 1 and verdict_of(plan, result).status is LevelStatus.valid:
+            alone = result.measurement.latencies.whole.ttft.low_median_high
+    for result in counting:
+        own = None if result.plan.concurrency == 1 else alone
+        # Studies from before it was kept have none.
+        if result.plan.alone_ttft_ns not in (None, own):
+            ledger.fail(
+                Name.curve,
+                f"{clipped(result.plan.key, 80)} has another TTFT of a request alone than one client came to",
+            )
 
 
 def _unrun(

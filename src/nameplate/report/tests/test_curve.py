@@ -26,14 +26,15 @@ SERVER = identity(engine="vllm", model="m", block_size_tokens=16, running_limit_
 FAILED = LevelVerdict(LevelStatus.skipped, "no time was left")
 
 
-def loads(**more: object) -> CurveResult:
+def loads(hardly: float = 0.1, **more: object) -> CurveResult:
     """Return a curve over three levels, whose first token waits for those before it, and one that was skipped."""
-    plan = CurvePlan(concurrencies=(1, 2, 4, 8))
+    plan = CurvePlan(concurrencies=(1, 2, 4, 8), hardly=hardly)
     held = structs.replace(contract(), slos=(), curve=plan)
     results = []
     for c in (1, 2, 4):
         rows = closed_loop(c, 32, ttft=lambda _, c=c: c * 100 * MS)  # type: ignore[misc]
-        trial = TrialPlan(f"1000-11.c{c}.t1", "level", SHAPE, c, 32, 2)
+        alone = None if c == 1 else (90.0 * MS, 100.0 * MS, 110.0 * MS)
+        trial = TrialPlan(f"1000-11.c{c}.t1", "level", SHAPE, c, 32, 2, alone_ttft_ns=alone)
         found = evidence(rows, contract=held, plan=trial, identity_before=SERVER, identity_after=SERVER)
         results.append(evaluate(found))
     about = AboutCurve(identity=SERVER, **more)  # type: ignore[arg-type]
@@ -48,6 +49,16 @@ def climb() -> CurveResult:
     found = evidence(rows, contract=held, plan=trial, identity_before=SERVER, identity_after=SERVER)
     refused = LevelVerdict(LevelStatus.refused, "This model's maximum context length is 1500 tokens.")
     return build_curve(held, AboutCurve(identity=SERVER), [evaluate(found)], {2000.0: refused}, exit_code=0)
+
+
+def test_waits_beyond_the_knee_are_estimated_without_the_servers_times() -> None:
+    """Where the server has no histograms, the note holds the first level beyond the knee against one client alone."""
+    said = " ".join(text_of(curve_summary(loads(hardly=0.9), "x", "nameplate curve"), 120).split())
+    assert (
+        "At C=2 a request waits some 100.0 ms (90.00 to 110.0 ms) longer for its first token than one alone"
+        in said
+    )
+    assert "an estimate, since the server's own times are not known" in said
 
 
 def test_the_sentence_comes_first_and_statuses_stand_in_place_of_numbers() -> None:

@@ -114,6 +114,18 @@ def test_rates_have_their_own_arrivals_and_counts() -> None:
     assert {plan.concurrency for plan in server.ran} == {99}
 
 
+def test_levels_after_one_client_know_what_it_waited() -> None:
+    """C=1 is the cold baseline of the later levels; without it, and for rates, there is none."""
+    server = Server()
+    server.go(structs.replace(LOADS, repeat=2))
+    alone = server.results[1].measurement.latencies.whole.ttft.low_median_high
+    assert alone is not None
+    assert [plan.alone_ttft_ns for plan in server.ran] == [None, None, alone, alone, alone, alone]
+    other = Server()
+    other.go(CurvePlan(concurrencies=(2, 4)))
+    assert {plan.alone_ttft_ns for plan in other.ran} == {None}
+
+
 def test_a_level_that_fails_is_a_result() -> None:
     """A failed level has its status, the next ones are measured, and the curve is answered."""
     server = Server(lambda plan: "fail" if plan.concurrency == 2 else "pass")

@@ -17,6 +17,7 @@ from nameplate.contract.rules import Rules
 from nameplate.contract.shape import Shape
 from nameplate.contract.target import Target
 from nameplate.evidence import layout
+from nameplate.evidence.reader import TrialReader
 from nameplate.measure.curve_builder import NOT_RUN
 from nameplate.sim.app import App
 from nameplate.sim.faults import FaultPlan, parse_fault
@@ -161,6 +162,18 @@ def test_a_trial_whose_numbers_changed_is_seen(loads: Path) -> None:
     StudyArchive.open(loads).seal()
     failed = {check.name for check in verify(loads).all_checks() if check.status == "fail"}
     assert failed == {Name.published_numbers}
+
+
+def test_later_levels_know_what_one_client_alone_waited(loads: Path) -> None:
+    """Every level after C=1 has its TTFT in the plan, lowest to highest; another one is seen."""
+    trials = sorted((loads / layout.TRIALS).iterdir())
+    plans = [TrialReader(trial).header().plan for trial in trials]
+    first, *later = [plan.alone_ttft_ns for plan in plans]
+    assert first is None and later[0] == later[1] and later[0] is not None
+    assert 0 < later[0][0] <= later[0][1] <= later[0][2]
+    edit_json(trials[2], layout.HEADER, lambda header: header["plan"].update(alone_ttft_ns=[1.0, 2.0, 3.0]))
+    StudyArchive.open(loads).seal()
+    assert "another TTFT of a request alone" in verify(loads).check(Name.curve).detail
 
 
 def test_an_unfinished_study_is_unverified(lost: Path) -> None:
