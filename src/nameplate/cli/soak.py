@@ -45,7 +45,8 @@ from nameplate.contract.arrivals import OUTSTANDING_LIMIT
 @click.option(
     "--raw-budget",
     metavar="BYTES",
-    help="Room for raw reads: 20GB; beyond it they are no longer kept.  [default: 8GiB]",
+    help="Room for raw reads of the whole soak: 20GB. From half of it on a sample of the requests is kept, beyond it "
+    "only their times and sizes.  [default: 8GiB]",
 )
 @click.option(
     "--slo", "slos", multiple=True, metavar="SLO", help='Promise: "ttft p95 < 10s". May repeat; all hold.'

@@ -70,8 +70,8 @@ def run_soak(text: str | None, options: dict[str, Any], arguments: tuple[str, ..
 
 def _tell(prepared: Prepared, view: QuietSoak | SoakView, before: Before | None = None) -> None:
     free = shutil.disk_usage(prepared.archive.directory).free
-    left_ns = None if before is None else before.left_ns
-    for line in foretold(prepared.contract, prepared.site.report.identity, free, left_ns):
+    left_ns, spent = (None, 0) if before is None else (before.left_ns, sum(before.reads_bytes))
+    for line in foretold(prepared.contract, prepared.site.report.identity, free, left_ns, spent):
         view.tell(line)
 
 

@@ -22,7 +22,8 @@ LEAST_SAMPLE, MOST_SAMPLE = 2, 1 << 20
 class RawBudget(Struct):
     """Decide of which requests that start from now on the bytes are kept; the decision is one a request.
 
-    `keeping` is what holds now, `told` the last change of it. Without a limit only a disk that runs full changes it.
+    `keeping` is what holds now, `told` the last change of it. Without a limit only a disk that runs full changes it; a
+    limit of 0 is that of a segment whose soak has spent all of it.
     """
 
     keeping: Keeping

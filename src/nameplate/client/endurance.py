@@ -48,19 +48,23 @@ class Endurance:
         self._next_ns = 0
         self._changes: list[RawKept] = []
         self._encode = msgspec.json.Encoder().encode
+        # Of a budget that earlier segments have spent, not even the first requests are kept.
+        self._weigh(0)
 
     def look(self, now_ns: int) -> None:
         """Take new prompts into account, decide what is kept of raw reads, and sample this process when it is due."""
         self._store.refresh(REFRESH_AT_MOST)
         began_ns = self._load.agenda.began_ns
-        passed_ns = 0 if began_ns is None else now_ns - began_ns
+        self._weigh(0 if began_ns is None else now_ns - began_ns)
+        if now_ns >= self._next_ns:
+            self._next_ns = now_ns + self._interval_ns
+            self._recorder.client(self._encode(self._sample(now_ns)) + b"\n")
+
+    def _weigh(self, passed_ns: int) -> None:
         if self._budget.look(passed_ns, self._writer.reads_bytes, self._writer.free_bytes):
             self._recorder.keeping = self._budget.keeping
             assert self._budget.told is not None
             self._changes.append(self._budget.told)
-        if now_ns >= self._next_ns:
-            self._next_ns = now_ns + self._interval_ns
-            self._recorder.client(self._encode(self._sample(now_ns)) + b"\n")
 
     def take_changes(self) -> tuple[RawKept, ...]:
         """Return what changed in what is kept since the last call."""

@@ -103,6 +103,11 @@ class Load:
         return self.agenda.overrun
 
     @property
+    def broke_off(self) -> bool:
+        """Say whether what is in flight ends with the load; a soak that overran drains, and names what is left."""
+        return self.failure is not None or (self.overrun and self._order.soak is None)
+
+    @property
     def busy_slots(self) -> int:
         """Count the connections that are needed now."""
         return self.agenda.connections(len(self.flights))
@@ -329,6 +334,7 @@ class Load:
             stage=self.agenda.stage_name,
             began_ns=self.agenda.began_ns,
             submitted_ns=self.agenda.submitted_ns,
+            overrun=self.overrun,
             started=self.agenda.started,
             ended=self.agenda.ended,
             in_flight=len(self.flights),

@@ -30,7 +30,8 @@ class LoadOrder(Struct, frozen=True, kw_only=True):
     store's notes do. With several workers, worker `worker` of
     `workers` serves the slots s with s % workers == worker, and all take indices from the counter at
     `counter_path`. `new_connections` opens a fresh connection for every request.
-    Where this worker has `outstanding_limit` requests unanswered, an open loop ends. With
+    Where this worker has `outstanding_limit` requests unanswered, an open loop ends: a soak's by a drain, any other at
+    once. With
     `raise_scheduling` the processes ask for real-time scheduling (`standing`).
     """
 
@@ -55,13 +56,15 @@ class Progress(Struct, frozen=True, kw_only=True):
     """Report what happened since the last report; `first_outputs` holds (index, TTFT in ns) of measured requests.
 
     `stage` is the running stage's name, `started` and `ended` count its requests. It began at `began_ns`, and starts
-    nothing more from `submitted_ns` on, once that is known. `kept` are changes in what is kept of raw reads.
+    nothing more from `submitted_ns` on, once that is known; `overrun` says that too many unanswered requests ended it.
+    `kept` are changes in what is kept of raw reads.
     """
 
     t_ns: int
     stage: str
     began_ns: int | None = None
     submitted_ns: int | None = None
+    overrun: bool = False
     started: int
     ended: int
     in_flight: int

@@ -48,6 +48,7 @@ class LoadProcess:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         self.last_word: _LastWord | None = None
+        self._drains = order.soak is not None
         self._buffer = bytearray()
         assert self.process.stdin is not None and self.process.stdout is not None
         try:
@@ -72,11 +73,14 @@ class LoadProcess:
 
     @property
     def broke_off(self) -> bool:
-        """Say whether the process ended before its load did, through a fault or at the outstanding limit."""
+        """Say whether the process ended before its load did, through a fault or at the outstanding limit.
+
+        A soak that came to its limit has drained, and the others drain as well: their parent stops them.
+        """
         word = self.last_word
         if word is None or word.finished is None:
             return word is not None
-        return word.finished.failure is not None or word.finished.overrun
+        return word.finished.failure is not None or (word.finished.overrun and not self._drains)
 
     def reports(self) -> list[Progress]:
         """Read what it has said; sets `last_word` at the end of its output."""
@@ -179,6 +183,7 @@ def _sum(report: Progress, others: list[Progress]) -> Progress:
         report,
         started=report.started + sum(other.started for other in others),
         ended=report.ended + sum(other.ended for other in others),
+        overrun=report.overrun or any(other.overrun for other in others),
         in_flight=report.in_flight + sum(other.in_flight for other in others),
         waiting_since=report.waiting_since + tuple(pair for other in others for pair in other.waiting_since),
     )

@@ -101,7 +101,7 @@ class Worker:
             self._recorder.flush()
         if self._endurance is not None:
             self._endurance.look(now_ns)
-        if (self._load.overrun or self._load.failure) and self._load.flights:
+        if self._load.broke_off and self._load.flights:
             self._loop.cancel()
         if self._failure and not self._load.stopping:
             self._loop.cancel()

@@ -20,7 +20,8 @@ class Soak(Struct, frozen=True, kw_only=True):
     window of time is read off windows of `window_ns`.
 
     Of `raw_budget_bytes`, the compressed bytes of raw reads, the first half holds all requests whole, the second a
-    sample, and what comes then keeps times and sizes alone; None is no bound. The server is scraped each `scrape_ns`,
+    sample, and what comes then keeps times and sizes alone; None is no bound. It is one budget for the whole soak: a
+    segment that goes on has what those before it left. The server is scraped each `scrape_ns`,
     the client samples itself each `client_sample_ns`. A slot of a closed loop whose request failed waits
     `fault_pause_ns` before its next one, so that a server that is away is not asked thousands of times a second.
     """

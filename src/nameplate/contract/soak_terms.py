@@ -11,7 +11,8 @@ from nameplate.contract.soak import Soak
 class SoakTerms(Struct, frozen=True, kw_only=True):
     """Fix a soak before its first request.
 
-    `soak` holds the whole duration; a segment of a soak that goes on is planned for what is left of it. `concurrency`
+    `soak` holds the whole duration and the whole budget; a segment of a soak that goes on is planned for what is left
+    of both. `concurrency`
     requests are in flight in a closed loop; with `arrivals` they are how many may be outstanding. `max_error_rate` is
     the largest share of failed requests and `max_drift` the largest drift over the whole soak, as a share, that still
     holds; None is no limit.

@@ -32,10 +32,16 @@ SERVER_BACK: Final = "server_back"
 RAW_KEPT: Final = "raw_kept"
 
 
-class SubmitEnded(Struct, frozen=True):
-    """Say why nothing more was started: the time was over, a person asked for it, or the load broke off."""
+# Why nothing more was started: the time was over, a person asked for it, as many requests were unanswered as the plan
+# allows, or the load broke off.
+EndReason = Literal["duration", "interrupted", "outstanding_limit", "broke_off"]
+OUTSTANDING_LIMIT: Final = "outstanding_limit"
 
-    reason: Literal["duration", "interrupted", "broke_off"]
+
+class SubmitEnded(Struct, frozen=True):
+    """Say why nothing more was started."""
+
+    reason: EndReason
 
 
 class DrainEnded(Struct, frozen=True):

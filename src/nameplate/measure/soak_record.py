@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import ClientError, EvidenceError, Interrupted, ServerError
-from nameplate.contract.soak import SECOND_NS
+from nameplate.contract.soak import SECOND_NS, Soak
 from nameplate.contract.soak_terms import SoakTerms
 from nameplate.evidence import layout
 from nameplate.evidence.header import Keeping
@@ -121,6 +121,18 @@ def left_of(terms: SoakTerms, segments: Iterable[SegmentResult]) -> int:
     return left_ns if left_ns >= LEAST_LEFT_NS else 0
 
 
+def left_terms(terms: SoakTerms, left_ns: int, reads_bytes: int) -> Soak:
+    """Return the bounds of a segment that has `left_ns` left, after others that keep `reads_bytes` of raw reads."""
+    budget = terms.soak.raw_budget_bytes
+    left_bytes = None if budget is None else max(0, budget - reads_bytes)
+    return structs.replace(terms.soak, duration_ns=left_ns, raw_budget_bytes=left_bytes)
+
+
+def reads_bytes_of(directory: Path) -> int:
+    """Return how many bytes of raw reads a segment's directory holds, compressed as they are."""
+    return sum(path.stat().st_size for path in layout.parts(directory, layout.READS))
+
+
 def entry_of(segment: SegmentResult, directory: Path, manifest_sha256: str | None) -> SegmentEntry:
     """Return the entry of the segment in a directory; without a manifest it is one that runs."""
     soak = segment.plan.soak
@@ -168,7 +180,7 @@ def has_begun(directory: Path) -> bool:
     """Tell whether a segment ever submitted anything; one that did not came to nothing, whatever else it wrote."""
     if not (directory / layout.HEADER).exists():
         return False
-    if any(path.stat().st_size for path in layout.parts(directory, layout.READS)):
+    if reads_bytes_of(directory):
         return True
     return any(entry.what == SUBMIT_BEGAN for entry in TrialReader(directory).journal())
 

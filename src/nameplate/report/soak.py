@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from nameplate.evidence.soak_events import OUTSTANDING_LIMIT
 from nameplate.measure.soak.result import Latency, SoakResult
 from nameplate.measure.soak_record import Kept, SegmentEntry, SoakRecord
 from nameplate.report import numbers
@@ -117,6 +118,7 @@ def _cut(record: SoakRecord) -> list[str]:
     why = {
         "interrupted": "It was interrupted",
         "broke_off": "Its load broke off",
+        OUTSTANDING_LIMIT: "It came to its limit of unanswered requests",
         None: "Its process was killed",
     }.get(last.ended_by, f"It ended by {last.ended_by}")
     if last.fault is not None:
@@ -234,6 +236,7 @@ def _segment(entry: SegmentEntry) -> str:
             "duration": "ended by its duration",
             "interrupted": "interrupted",
             "broke_off": "broke off",
+            OUTSTANDING_LIMIT: "ended at its limit of unanswered requests",
         }.get(entry.ended_by or "", f"ended by {entry.ended_by}"),
     }[entry.state]
     fault = "" if entry.fault is None else f" ({safe(entry.fault.what, 200)})"

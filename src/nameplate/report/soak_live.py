@@ -182,10 +182,14 @@ class Scene:
             return f"soak {load_of(self._contract)}"
         passed_ns = self._progress.t_ns - self._began_ns
         left_ns = soak.duration_ns - passed_ns
+        if self._progress.submitted_ns is not None:
+            # It may be over before its time.
+            left_ns = min(0, self._progress.submitted_ns - self._progress.t_ns)
         head = f"soak {load_of(self._contract)}: "
         if left_ns <= 0:
             most = numbers.rough(max(0, left_ns + soak.drain_ns) / 1e9)
-            return f"{head}submission is over, draining for {most} at most"
+            why = " at its limit of unanswered requests" if self._progress.overrun else ""
+            return f"{head}submission is over{why}, draining for {most} at most"
         done = self._before_ns() + passed_ns
         whole = numbers.rough((self._before_ns() + soak.duration_ns) / 1e9)
         said = f"{head}{numbers.rough(done / 1e9)} of {whole}, {numbers.rough(left_ns / 1e9)} left"

@@ -7,6 +7,7 @@ from collections import Counter
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from nameplate.evidence.soak_events import OUTSTANDING_LIMIT
 from nameplate.measure.soak.result import SoakResult
 from nameplate.report import numbers
 from nameplate.report.layout import facts, heading, stacked
@@ -70,7 +71,8 @@ def _draining(result: SoakResult, sight: SoakSight) -> str:
     last = result.segments[-1]
     if sight.state != "running" or last.submit_ended_ns is None or last.drained_ns is not None:
         return ""
-    return f"; draining for {numbers.rough((last.observed_ns - last.submit_ended_ns) / 1e9)} so far"
+    why = "; its limit of unanswered requests ended submission" if last.ended_by == OUTSTANDING_LIMIT else ""
+    return f"{why}; draining for {numbers.rough((last.observed_ns - last.submit_ended_ns) / 1e9)} so far"
 
 
 def _requests(result: SoakResult, *, ended: bool) -> RenderableType:

@@ -129,8 +129,13 @@ def sooner(result: SoakResult) -> str:
 RAW_TOKEN_BYTES, PROMPT_TOKEN_BYTES, ROW_BYTES = 30.0, 2.5, 1000.0
 
 
-def foretold(contract: Contract, identity: Identity, free_bytes: int, left_ns: int | None) -> Iterable[str]:
-    """Say beforehand how the load fits the server's pool, what an hour takes on disk, and when it will end."""
+def foretold(
+    contract: Contract, identity: Identity, free_bytes: int, left_ns: int | None, reads_bytes: int = 0
+) -> Iterable[str]:
+    """Say beforehand how the load fits the server's pool, what an hour takes on disk, and when it will end.
+
+    Of a soak that goes on, `left_ns` are left, and `reads_bytes` of its raw budget are spent.
+    """
     terms, shape = contract.soak, contract.shapes[0]
     if terms is None:
         return
@@ -150,7 +155,8 @@ def foretold(contract: Contract, identity: Identity, free_bytes: int, left_ns: i
         kept += f", {format_bytes(3600 * terms.arrivals.rate * size)} an hour"
     budget_bytes = terms.soak.raw_budget_bytes
     if budget_bytes is not None:
-        kept += f"; raw reads up to {format_bytes(budget_bytes)}"
+        kept += f"; raw reads up to {format_bytes(max(0, budget_bytes - reads_bytes))}"
+        kept += f" more of {format_bytes(budget_bytes)}" if reads_bytes else ""
     yield f"{kept}; {format_bytes(free_bytes)} are free"
     soak_ns = terms.soak.duration_ns if left_ns is None else left_ns
     more = "" if left_ns is None else " more"

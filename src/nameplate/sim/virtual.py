@@ -260,7 +260,7 @@ class VirtualLoad:
                     self._close_of(flight)
                 # What ended by a deadline must be accounted for before the stage counts as over.
                 load.parse(2**62, world.now_ns)
-                if (load.overrun or load.failure) and load.flights:
+                if load.broke_off and load.flights:
                     self._cancel(now_ns)
                 self._report(now_ns)
         load.parse(2**62, world.now_ns)

@@ -33,6 +33,7 @@ from nameplate.measure.soak_record import (
     encode_soak_record,
     has_begun,
     left_of,
+    reads_bytes_of,
     segment_number,
 )
 from nameplate.prompts.store import PromptStore
@@ -49,13 +50,14 @@ LOCK_TRIES = 10
 class Before(Struct, frozen=True):
     """Hold what a soak that goes on has: its sealed segments by key, in order, and keys that came to nothing.
 
-    `killed` are the keys of those that were sealed only now.
+    `killed` are the keys of those that were sealed only now, `reads_bytes` how much raw reads each segment keeps.
     """
 
     segments: Mapping[str, SegmentResult]
     spoiled: frozenset[str]
     killed: frozenset[str]
     left_ns: int
+    reads_bytes: tuple[int, ...]
 
 
 class SoakArchive(StudyArchive):
@@ -142,7 +144,8 @@ class SoakArchive(StudyArchive):
             else:
                 spoiled.add(path.name)
         left_ns = left_of(terms_of(self.contract()), segments.values())
-        return Before(segments, frozenset(spoiled), frozenset(killed), left_ns)
+        reads_bytes = tuple(reads_bytes_of(self.trial(key)) for key in segments)
+        return Before(segments, frozenset(spoiled), frozenset(killed), left_ns, reads_bytes)
 
     def unseal(self) -> None:
         """Take the manifest away: the soak goes on."""

@@ -56,7 +56,7 @@ def conduct_soak(
 
     try:
         run(
-            soak(contract, len(before.segments) if before else 0),
+            soak(contract, before.reads_bytes if before else ()),
             execute,
             sealed=before.segments if before else None,
             spoiled=before.spoiled if before else (),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +16,7 @@ from nameplate.contract.identity import Identity
 from nameplate.contract.plan import TrialPlan
 from nameplate.evidence import layout, soak_events
 from nameplate.evidence.journal import Journal
-from nameplate.evidence.soak_events import DrainEnded, SubmitEnded
+from nameplate.evidence.soak_events import OUTSTANDING_LIMIT, DrainEnded, EndReason, SubmitEnded
 from nameplate.trial.feeding import Feeder
 from nameplate.trial.holding import SampleTail
 from nameplate.trial.interruption import Interruption
@@ -66,7 +66,7 @@ class SoakSteering:
         self._ttfts_ns: dict[int, int] = {}
         self._began_ns: int | None = None
         self._submitted_ns: int | None = None
-        self._told = self._cancelled = False
+        self._told = self._cancelled = self._stopped = False
         self._last_end_ns = 0
         self._cancelled_rows = 0
         self._seen_ns = 0
@@ -91,6 +91,10 @@ class SoakSteering:
         if self._drained_long_enough(progress):
             self._cancelled = True
             return "cancel"
+        if progress.overrun and not self._stopped:
+            # One worker came to its share of the limit: the others start nothing more either.
+            self._stopped = True
+            return "stop"
         return None
 
     def _take(self, progress: Progress) -> None:
@@ -109,11 +113,13 @@ class SoakSteering:
             self._note(self._began_ns, soak_events.SUBMIT_BEGAN, {})
         if self._submitted_ns is None and progress.submitted_ns is not None:
             self._submitted_ns = progress.submitted_ns
-            ended = SubmitEnded(self._reason(self._began_ns, self._submitted_ns))
+            ended = SubmitEnded(self._reason(progress, self._began_ns, self._submitted_ns))
             self._note(self._submitted_ns, soak_events.SUBMIT_ENDED, msgspec.to_builtins(ended))
             self._note(self._submitted_ns, soak_events.DRAIN_BEGAN, {})
 
-    def _reason(self, began_ns: int, ended_ns: int) -> Literal["duration", "interrupted", "broke_off"]:
+    def _reason(self, progress: Progress, began_ns: int, ended_ns: int) -> EndReason:
+        if progress.overrun:
+            return OUTSTANDING_LIMIT
         if ended_ns >= began_ns + self._soak.duration_ns:
             return "duration"
         return "interrupted" if self._told else "broke_off"

@@ -77,13 +77,22 @@ class GateJudged(Struct, frozen=True, kw_only=True):
     detail: str
 
 
+class Overrun(Struct, frozen=True, kw_only=True):
+    """Say that a segment came to `limit` unanswered requests, `at_s` after the soak's first was due."""
+
+    segment: str
+    limit: int
+    at_s: float
+
+
 class SoakFacts(Struct, frozen=True, kw_only=True):
     """Hold what the gates of a soak judge.
 
     Counts are of measured requests over all segments. `failed_by` is by gate name, `broken` counts answers that break
     the contract, by gate name. `configuration_changes` are facts of the server, other than its start and its pool, that
     differ between parts. `unbalanced` are segments whose sum does not hold. `planned_s` and `submitted_s` are how long
-    was to be submitted and how long was; `max_error_rate` and `max_drift` are null without such a limit.
+    was to be submitted and how long was; `overruns` are the segments that the outstanding limit ended. `max_error_rate`
+    and `max_drift` are null without such a limit.
     """
 
     sent: int
@@ -100,6 +109,7 @@ class SoakFacts(Struct, frozen=True, kw_only=True):
     damage: tuple[str, ...]
     planned_s: float
     submitted_s: float
+    overruns: tuple[Overrun, ...] = ()
     max_error_rate: float | None = None
     max_drift: float | None = None
 
@@ -203,13 +213,19 @@ def _validity(facts: SoakFacts) -> Iterable[GateJudged]:
 
 
 def _load(facts: SoakFacts) -> Iterable[GateJudged]:
-    """Judge failures: by the limit that was given for them; without one, none is allowed."""
+    """Judge failures, by the limit that was given for them (without one, none is allowed), and a load that overran."""
     decided = facts.max_error_rate is not None or any(count.slo.percentile is None for count in facts.slos)
     for name, count in sorted(facts.failed_by.items()):
         if name == Gate.bad_request:
             yield _gate(name, "invalid", f"{count} times: {MEANING[Gate.bad_request]}")
         elif not decided:
             yield _gate(name, "fail", f"{count} of {facts.sent}: {MEANING[Gate(name)]}")
+    if facts.overruns:
+        found = "; ".join(
+            f"{one.segment} came to its limit of {one.limit} unanswered requests after {one.at_s:,.1f} s"
+            for one in facts.overruns
+        )
+        yield _gate(Gate.outstanding, "fail", f"{found}: {MEANING[Gate.outstanding]}")
     if facts.max_error_rate is None or not facts.sent:
         return
     best, worst = facts.failed / facts.sent, (facts.failed + facts.open) / facts.sent

@@ -12,6 +12,7 @@ from msgspec import Struct, field, structs
 from nameplate import __version__
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import EvidenceError, NameplateError
+from nameplate.contract.soak import Soak
 from nameplate.evidence import layout
 from nameplate.evidence.journal import JournalEntry
 from nameplate.evidence.manifest import Manifest, digest_file
@@ -24,7 +25,9 @@ from nameplate.measure.soak_record import (
     exit_code_of,
     has_begun,
     left_of,
+    left_terms,
     measured,
+    reads_bytes_of,
     segment_number,
 )
 from nameplate.verify.check import Counts, Report
@@ -195,13 +198,14 @@ def _check_segments(directory: Path, soak: _Soak, contract: Contract, sealed: bo
     name, terms = Name.segments, contract.soak
     assert terms is not None
     before: list[SegmentResult] = []
+    reads_bytes = 0
     for number, (key, one) in enumerate(soak.segments.items(), 1):
         if one.result is None or one.header is None:
             ledger.unverified(name, f"{key} cannot be recomputed")
             continue
         plan = one.header.plan
         left_ns = left_of(terms, before)
-        wanted = structs.replace(terms.soak, duration_ns=left_ns)
+        wanted = left_terms(terms, left_ns, reads_bytes)
         if plan.key != key or plan.name != f"soak.s{number}":
             ledger.fail(name, f"the segment in {key} is {clipped(plan.key, 80)}, the {number}. in order")
         if plan.shape != contract.shapes[0] or plan.arrivals != terms.arrivals:
@@ -209,21 +213,27 @@ def _check_segments(directory: Path, soak: _Soak, contract: Contract, sealed: bo
         if plan.concurrency != terms.concurrency:
             ledger.fail(name, f"{key} has concurrency {plan.concurrency}, the contract {terms.concurrency}")
         if plan.soak != wanted:
-            said = "" if plan.soak is None else f" of {plan.soak.duration_ns} ns"
             ledger.fail(
                 name,
-                f"{key} is planned for a submission{said}, and {left_ns} ns were left by those before it",
+                f"{key} is planned for {_told(plan.soak)}, and those before it left {_told(wanted)}",
             )
         if before and one.result.began_wall_ns < before[-1].observed_wall_ns:
             # The wall clock was set, or time was simulated: nothing says how long the gap was.
             ledger.admit(name, f"{key} begins before the end of the segment before it, by the wall clock")
         before.append(one.result)
+        reads_bytes += reads_bytes_of(directory / layout.TRIALS / key)
     for key in soak.empty:
         if (directory / layout.TRIALS / key / layout.MANIFEST).exists():
             ledger.fail(name, f"{key} is sealed, and has no {layout.HEADER}")
     _check_entries(directory, soak, sealed, ledger)
     gaps = max(0, len(before) - 1)
     ledger.close(name, f"{len(before)} segments in order, {gaps} gaps between them", len(before))
+
+
+def _told(soak: Soak | None) -> str:
+    if soak is None:
+        return "no submission"
+    return f"{soak.duration_ns} ns and {soak.raw_budget_bytes} bytes of raw reads"
 
 
 def _check_entries(directory: Path, soak: _Soak, sealed: bool, ledger: Ledger) -> None:

@@ -183,6 +183,45 @@ def test_all_that_is_left_is_named(run: Run) -> None:
     assert {check.name for check in report.checks if check.status == "fail"} == {Name.unfinished}
 
 
+def test_a_load_that_outruns_its_server_fails_by_name(run: Run) -> None:
+    """At the outstanding limit it ends: exit code 1 with count and moment, everything that was out has its own end."""
+    load = ("--shape", "64/200", "--rate", "40", "--arrivals", "constant", "--outstanding-limit", "12")
+    code, out, _err = run(*SOAK, *load, "--duration", "10m", "--out", "x")
+    record = record_of("x")
+    result, (segment,) = record.result, record.segments
+    assert code == record.exit_code == 1 and segment.ended_by == "outstanding_limit" and record.left_ns
+    assert result is not None and result.verdict.status == "fail"
+    assert result.counts.sent == result.counts.ok >= 12
+    (gate,) = [gate for gate in result.verdict.gates if gate.status == "fail"]
+    at_s = f"after {result.submitted_s:,.1f} s"
+    assert gate.gate == "outstanding" and f"limit of 12 unanswered requests {at_s}" in gate.detail
+    words = " ".join(out.split())
+    assert (
+        f"12 unanswered requests {at_s}" in words and "It came to its limit of unanswered requests" in words
+    )
+    code, out, _err = run("watch", "x", "--once")
+    assert code == 0 and "ended at its limit of unanswered requests" in " ".join(out.split())
+    report = verify(Path("x"))
+    assert report.exit_code == 0, [check for check in report.all_checks() if check.status == "fail"]
+
+
+def test_segments_share_one_budget_of_raw_reads(run: Run) -> None:
+    """A soak that goes on has what is left of it; once that is spent nothing more is kept, and nothing is hidden."""
+    assert run(*SOAK, *QUIET, "--raw-budget", "20KB", "--out", "x")[0] == 0
+    spent = []
+    for number, share in ((1, 0.6), (2, 0.8)):
+        kill("x", share, f"soak.s{number}")
+        spent.append(Path(f"x/trials/soak.s{number}/reads.zst").stat().st_size)
+        code, _out, err = run(*SOAK, "--resume", "x")
+        left = max(0, 20_000 - sum(spent))
+        assert code == 0 and "raw reads up to" in err and " more of " in err, err
+        header = json.loads(Path(f"x/trials/soak.s{number + 1}/trial.json").read_bytes())
+        assert header["plan"]["soak"]["raw_budget_bytes"] == left
+    report = verify(Path("x"))
+    assert report.check(Name.segments).status == "pass", report.check(Name.segments)
+    assert not [check for check in report.all_checks() if check.status == "fail"]
+
+
 def test_a_killed_soak_goes_on(run: Run, quiet: Path, tmp_path: Path) -> None:
     """What was cut short is sealed as it is, a new segment submits what is left, the gap is told, and all verifies."""
     shutil.copytree(quiet, tmp_path / "x")

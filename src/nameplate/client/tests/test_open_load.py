@@ -14,6 +14,7 @@ from nameplate.client.counter import Counter, LocalCounter, SharedCounter
 from nameplate.client.order import LoadOrder
 from nameplate.client.tests.orders import MS, UNAVAILABLE, Reply, Script, order_of, plan_of, streamed
 from nameplate.contract.arrivals import ArrivalKind, ArrivalPlan
+from nameplate.contract.soak import Soak
 from nameplate.schedule.open_loop import OpenLoop
 from nameplate.schedule.stage import process_of
 from nameplate.wire.outcome import Ending
@@ -189,6 +190,17 @@ def test_the_outstanding_limit_ends_the_load(limit: int, requests: int, kind: Ar
         assert len(script.load.cancel(script.now_ns)) == limit
         assert [row.outcome for row in script.collect()] == ["cancelled"] * limit
         assert script.load.finished and script.load.cancelled
+
+
+@pytest.mark.parametrize("soaks", [False, True])
+def test_at_its_limit_a_soak_drains_and_any_other_load_breaks_off(soaks: bool) -> None:
+    """Reports say that it overran; only of a soak does what is in flight go on."""
+    order = open_order(arrivals_of(), 9, limit=3)
+    soak = Soak(duration_ns=10**12) if soaks else None
+    script = Script(structs.replace(order, soak=soak), lambda _: NEVER)
+    script.run(until=lambda: script.load.overrun)
+    assert script.load.broke_off is not soaks
+    assert script.load.take_progress(script.now_ns).overrun and len(script.load.flights) == 3
 
 
 def test_just_below_the_limit_nothing_ends() -> None:

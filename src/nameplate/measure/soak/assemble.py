@@ -72,6 +72,8 @@ def assemble(held: Folded) -> SegmentResult:
     # A process that is killed takes its last second along: that is no damage.
     if counts.untraced and ended:
         damage.append(f"{counts.untraced} requests left no trace although the segment ended in order")
+    if _reason(journal) == soak_events.OUTSTANDING_LIMIT:
+        damage += _not_so_many(held, submit_ended_ns, counts.sent + counts.untraced)
     if steps.beyond:
         damage.append(f"{steps.beyond} moments or counts lie far beyond anything that the plan allows")
     return SegmentResult(
@@ -129,6 +131,24 @@ def _reason(journal: Sequence[JournalEntry]) -> str | None:
         if entry.what == soak_events.SUBMIT_ENDED:
             return str(entry.detail.get("reason", "")) or None
     return None
+
+
+def _not_so_many(held: Folded, at_ns: int | None, sent: int) -> list[str]:
+    """Say where the load is said to have come to its outstanding limit and rows do not bear it out.
+
+    Nothing was sent after that moment; what did not end in the whole steps before it may have been unanswered.
+    """
+    arrivals, steps = held.header.plan.arrivals, held.tally.steps
+    if arrivals is None or at_ns is None:
+        return ["a closed loop is said to have come to an outstanding limit"]
+    # Of several workers each has its share.
+    limit = max(1, arrivals.outstanding_limit // held.header.workers)
+    most = sent - sum(steps.ended[: steps.place(at_ns)])
+    if most >= limit:
+        return []
+    return [
+        f"the outstanding limit of {limit} is said to have ended the load, and at most {most} were unanswered"
+    ]
 
 
 def _rates(

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from nameplate.contract.errors import EvidenceError
 from nameplate.contract.identity import CONFIGURATION, compare
+from nameplate.evidence.soak_events import OUTSTANDING_LIMIT
 from nameplate.measure.rates import Rate
 from nameplate.measure.soak.assemble import SUBMITTING
 from nameplate.measure.soak.result import Gap, Latency, SoakRate, SoakResult
@@ -19,7 +20,7 @@ from nameplate.measure.soak.tally import SEND_LAG
 from nameplate.statistics.censoring import CensoredPercentile
 from nameplate.statistics.sketch import Sketch
 from nameplate.verdict.drift import MATERIAL_SHARE, judge_drift
-from nameplate.verdict.soak import SoakFacts, judge_soak, merged
+from nameplate.verdict.soak import Overrun, SoakFacts, judge_soak, merged
 
 PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 # A pool of another size is told with its part; it need not be another configuration: engines size it anew at each
@@ -69,6 +70,7 @@ def measure_soak(segments: Sequence[SegmentResult]) -> SoakResult:
             damage=tuple(f"{segment.segment}: {said}" for segment in ordered for said in segment.damage),
             planned_s=planned_s,
             submitted_s=submitted_s,
+            overruns=tuple(_overruns(ordered)),
             max_error_rate=terms.max_error_rate if terms is not None else None,
             max_drift=max_drift,
         )
@@ -112,6 +114,14 @@ def _same(ordered: Sequence[SegmentResult]) -> None:
 def _submitted_ns(segment: SegmentResult) -> int:
     until = segment.submit_ended_ns if segment.submit_ended_ns is not None else segment.observed_ns
     return max(0, until - segment.submitted_ns)
+
+
+def _overruns(ordered: Sequence[SegmentResult]) -> Iterable[Overrun]:
+    for segment in ordered:
+        if segment.ended_by == OUTSTANDING_LIMIT and segment.plan.arrivals is not None:
+            at_ns = segment.began_wall_ns - ordered[0].began_wall_ns + _submitted_ns(segment)
+            limit = segment.plan.arrivals.outstanding_limit
+            yield Overrun(segment=segment.segment, limit=limit, at_s=at_ns / 1e9)
 
 
 def _gap(before: SegmentResult, after: SegmentResult) -> Gap:

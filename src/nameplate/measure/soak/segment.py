@@ -187,11 +187,11 @@ class SegmentResult(Struct, frozen=True, kw_only=True):
     """Hold the measurement of one segment; the text of `result` is the format.
 
     `sealed` says that its manifest stands, `ended` that its load came to its end in order; `ended_by` says why nothing
-    more was submitted. `submitted_ns` to `submit_ended_ns` is the submission, `drained_ns` the drain's end,
-    `opening_ended_ns` the last end of the requests that started together, `observed_ns` the last moment that evidence
-    speaks of; the time axis is cut into steps of `step_ns`. `latencies` are sketches of all measured requests, open
-    and failed ones included, by metric. `torn` are sentences about tails that were lost with a process, `damage` about
-    evidence that contradicts itself.
+    more was submitted (`soak_events.EndReason`). `submitted_ns` to `submit_ended_ns` is the submission, `drained_ns`
+    the drain's end, `opening_ended_ns` the last end of the requests that started together, `observed_ns` the last
+    moment that evidence speaks of; the time axis is cut into steps of `step_ns`. `latencies` are sketches of all
+    measured requests, open and failed ones included, by metric. `torn` are sentences about tails that were lost with a
+    process, `damage` about evidence that contradicts itself.
     """
 
     version: int = SEGMENT_VERSION

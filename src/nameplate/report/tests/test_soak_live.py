@@ -80,6 +80,19 @@ def test_the_drain_is_told(tmp_path: Path) -> None:
     assert "submission is over, draining for 10 min at most" in said and "the server tells nothing" in said
 
 
+def test_a_submission_that_ended_before_its_time_is_over(tmp_path: Path) -> None:
+    """At the outstanding limit the drain begins at once, whatever was left of the time."""
+    seen = Seen(tmp_path)
+    seen.report(0)
+    progress = Progress(
+        t_ns=HOURS, stage="measured", started=99, ended=1, in_flight=98, submitted_ns=HOURS - 60 * SECOND_NS
+    )
+    seen.now_ns = HOURS
+    seen.view.progress(PLAN, structs.replace(progress, overrun=True), {}, tmp_path)
+    said = seen.text.getvalue()
+    assert "submission is over at its limit of unanswered requests, draining for 14 min at most" in said
+
+
 def test_a_log_of_eight_hours_is_short(tmp_path: Path) -> None:
     """However often it is reported to, a log gets a bounded number of lines."""
     seen = Seen(tmp_path)

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from nameplate.client.order import Progress
-from nameplate.contract.arrivals import ArrivalPlan
+from nameplate.contract.arrivals import OUTSTANDING_LIMIT, ArrivalPlan
 from nameplate.contract.contract import Contract
 from nameplate.contract.plan import TrialPlan
 from nameplate.contract.sampling import Sampling
@@ -64,6 +64,7 @@ class SoakRun:
         shape: str = "64/8",
         concurrency: int = 4,
         rate: float | None = None,
+        limit: int = OUTSTANDING_LIMIT,
         ground: Ground | None = None,
         target: Target | None = None,
         preset: Preset = DEMO,
@@ -101,7 +102,9 @@ class SoakRun:
             SOAK_REQUESTS,
             warmup,
             soak=Soak(duration_ns=round(seconds * SECOND_NS), **terms),
-            arrivals=None if rate is None else ArrivalPlan(kind="constant", rate=rate),
+            arrivals=None
+            if rate is None
+            else ArrivalPlan(kind="constant", rate=rate, outstanding_limit=limit),
         )
 
     def faults(self, *texts: str) -> SoakRun:

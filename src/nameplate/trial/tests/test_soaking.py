@@ -66,6 +66,23 @@ def test_what_is_left_at_the_deadline_is_named(tmp_path: Path) -> None:
     assert run.journal("abort") or run.entry("drained").detail["status"] == "idle"
 
 
+@pytest.mark.parametrize("drain_ns", [30 * S, S // 2], ids=["in time", "cut"])
+def test_the_outstanding_limit_ends_it_by_name_and_drains(tmp_path: Path, drain_ns: int) -> None:
+    """With as many unanswered as may be nothing more is sent; all that is out ends, or is cancelled at the deadline."""
+    run = SoakRun(tmp_path / "s", seconds=600, rate=40.0, limit=12, shape="64/200", drain_ns=drain_ns).carry()
+    ended, drained, rows = run.entry("submit_ended"), run.entry("drain_ended"), run.reader.rows()
+    assert ended.detail == {"reason": "outstanding_limit"}
+    assert ended.t_ns == run.entry("drain_began").t_ns < run.entry("submit_began").t_ns + S
+    unanswered = [row for row in rows if (row.end_ns or 0) > ended.t_ns]
+    assert len(unanswered) == 12 and max(row.scheduled_ns for row in rows) <= ended.t_ns
+    outcomes = Counter(row.outcome for row in unanswered)
+    assert outcomes["ok"] + outcomes["cancelled"] == 12 and outcomes["ok"]
+    assert bool(outcomes["cancelled"]) is (drain_ns < S)
+    assert drained.detail == {"cancelled": outcomes["cancelled"]}
+    assert drained.t_ns == max(row.end_ns or 0 for row in rows)
+    assert run.entry(LOAD_ENDED).detail["overrun"] is True and run.journal(ENDED)
+
+
 def test_a_restart_is_named_dated_and_survived(tmp_path: Path) -> None:
     """Failures while it is away, one entry for each side of the gap, the new identity, and work goes on."""
     run = SoakRun(tmp_path / "s", seconds=7, concurrency=4).faults("restart:4@60").carry()
@@ -110,6 +127,15 @@ def test_raw_bytes_keep_within_their_budget(tmp_path: Path) -> None:
     first_bare = min(index for index, kind in kinds.items() if kind == {Kind.BARE})
     assert all(index % every == 0 for index in whole if index > first_bare) and len(whole) < len(kinds)
     assert len(kinds) == len(run.reader.rows())
+
+
+def test_a_budget_that_is_spent_keeps_no_bytes_at_all(tmp_path: Path) -> None:
+    """Not even of the requests that begin it: the change is told, and each has its times and sizes."""
+    run = SoakRun(tmp_path / "s", seconds=2, concurrency=8, raw_budget_bytes=0).carry()
+    told = run.entry("raw_kept").detail
+    assert (told["reads"], told["reason"], told["reads_bytes"]) == ("none", "budget", 0)
+    kinds = {record.kind for record in run.reader.records()}
+    assert Kind.BARE in kinds and Kind.READ not in kinds
 
 
 def test_the_client_samples_itself(tmp_path: Path) -> None:

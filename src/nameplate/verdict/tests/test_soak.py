@@ -12,7 +12,7 @@ from msgspec import structs
 from nameplate.contract.slo import Slo
 from nameplate.statistics.censoring import Bounds
 from nameplate.verdict.drift import Drift, SeriesPoints, judge_drift
-from nameplate.verdict.soak import SloCount, SoakFacts, counted, judge_count, judge_soak, merged
+from nameplate.verdict.soak import Overrun, SloCount, SoakFacts, counted, judge_count, judge_soak, merged
 from nameplate.verdict.trial import PhaseValues, judge_slo
 
 SLO = Slo.parse("ttft p95 < 10s")
@@ -98,6 +98,7 @@ def test_a_sound_soak_passes() -> None:
         ({"failed": 3, "failed_by": {"reset": 3}, "max_error_rate": 0.02}, "fail"),
         ({"failed": 1, "failed_by": {"reset": 1}, "open": 5, "max_error_rate": 0.02}, "inconclusive"),
         ({"submitted_s": 1800}, "inconclusive"),
+        ({"submitted_s": 1800, "overruns": (Overrun(segment="s", limit=64, at_s=1800.0),)}, "fail"),
         ({"slos": (SloCount(slo=SLO),)}, "inconclusive"),
     ],
 )

@@ -72,6 +72,10 @@ def in_record(change: Callable[[Any], None]) -> Callable[[Path], None]:
     return edit
 
 
+def in_header(change: Callable[[Any], None]) -> Callable[[Path], None]:
+    return lambda soak: edit_json(soak / layout.TRIALS / "soak.s2", layout.HEADER, change)
+
+
 def in_rows(change: Callable[[list[Any]], None]) -> Callable[[Path], None]:
     return lambda soak: edit_lines(soak / layout.TRIALS / "soak.s2", layout.REQUESTS, change)
 
@@ -99,6 +103,12 @@ def _earlier(entries: list[Any]) -> None:
             entry["t_ns"] -= 10**9
 
 
+def _overran(entries: list[Any]) -> None:
+    for entry in entries:
+        if entry["what"] == "submit_ended":
+            entry["detail"]["reason"] = "outstanding_limit"
+
+
 def _twice(rows: list[Any]) -> None:
     rows.append(rows[0])
 
@@ -116,6 +126,9 @@ def _twice(rows: list[Any]) -> None:
         (in_rows(_twice), Name.record_count),
         (in_rows(lambda rows: rows.pop()), Name.record_count),
         (in_journal(_earlier), Name.published_numbers),
+        (in_journal(_overran), Name.published_numbers),
+        # Each segment's budget of raw reads would be that of the whole soak.
+        (in_header(_set("plan", "soak", "raw_budget_bytes", value=8 << 30)), Name.segments),
         (in_record(_set("result", "verdict", "status", value="fail")), Name.soak_verdict),
         (in_record(_set("result", "drift", "series", 0, "level", value=1.0)), Name.drift),
         (in_record(_set("result", "counts", "failed", value=1)), Name.soak_record),

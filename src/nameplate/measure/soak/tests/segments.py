@@ -100,10 +100,12 @@ class Writing:
         if row.end_ns is not None:
             self.record(Kind.EOF, row.index, row.end_ns)
 
-    def orderly(self, submit_ended_ns: int, drained_ns: int, *, cancelled: int = 0) -> None:
+    def orderly(
+        self, submit_ended_ns: int, drained_ns: int, *, cancelled: int = 0, reason: str = "duration"
+    ) -> None:
         """Note an orderly course of the load."""
         self.note(BEGAN, "submit_began")
-        self.note(submit_ended_ns, "submit_ended", reason="duration", in_flight=0)
+        self.note(submit_ended_ns, "submit_ended", reason=reason, in_flight=0)
         self.note(submit_ended_ns, "drain_began")
         self.note(drained_ns, "drain_ended", cancelled=cancelled)
 

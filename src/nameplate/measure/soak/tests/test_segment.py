@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.errors import EvidenceError
 from nameplate.evidence import layout
 from nameplate.evidence.merge import merge_workers
@@ -175,6 +176,23 @@ def test_torn_workers_files_are_joined_without_their_tails(tmp_path: Path) -> No
     assert apart.counts == joined.counts and apart.counts.sent > 20
     assert apart.unfinished == joined.unfinished and apart.windows == joined.windows
     assert len(apart.torn) == 6 and not joined.torn
+
+
+@pytest.mark.parametrize(("limit", "sound"), [(4, True), (5, False), (None, False)])
+def test_an_overrun_that_rows_do_not_bear_out_is_damage(
+    tmp_path: Path, limit: int | None, sound: bool
+) -> None:
+    """As many as the limit must have been unanswered when the load ended; a closed loop has no limit."""
+    writing = Writing(tmp_path / "segment", duration_s=600)
+    if limit is not None:
+        arrivals = ArrivalPlan(rate=1.0, outstanding_limit=limit)
+        plan = structs.replace(writing.header.plan, arrivals=arrivals)
+        writing.header = structs.replace(writing.header, plan=plan)
+    last = loop(writing, until_ns=BEGAN + 300 * S, ttft_ns=20 * S)
+    writing.orderly(BEGAN + 300 * S, last, reason="outstanding_limit")
+    result = measure_segment(writing.write())
+    assert result.ended_by == "outstanding_limit"
+    assert (not result.damage) is sound, result.damage
 
 
 def test_a_repeated_row_is_damage(soak: Writing) -> None:
