@@ -44,6 +44,19 @@ def has_rows(directory: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_at_the_outstanding_limit_every_worker_drains(
+    tmp_path: Path, server: SimProcess, workers: int
+) -> None:
+    """The first that comes to its share ends the submission of all, and nothing that is out is cut off."""
+    options = {"seconds": 60, "rate": 40.0, "limit": 12, "shape": "64/200", "workers": workers}
+    run = live(tmp_path / "s", server.url, **options).carry()
+    assert run.entry("submit_ended").detail == {"reason": "outstanding_limit"}
+    assert run.entry("drain_ended").detail == {"cancelled": 0}
+    rows = run.reader.rows()
+    assert len(rows) >= 12 // workers and {row.outcome for row in rows} == {"ok"}
+
+
 def test_a_server_that_comes_back_is_used_again(tmp_path: Path) -> None:
     """Its restart is in the journal with both sides of the gap, and requests succeed before and after."""
     with running("demo", "--fault", "restart:1.5@60") as server:
