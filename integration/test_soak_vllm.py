@@ -31,13 +31,14 @@ FLAGS = (
     "--num-gpu-blocks-override",
     "128",
 )
-DURATION_S = 150
+# Long enough for a server to come back on a machine that does other things as well: its start took up to two minutes.
+DURATION_S = 330
 SOAK = (
-    "--shape", "128/32", "-c", "6", "--duration", f"{DURATION_S}s", "--window", "10s", "--drain", "30s",
+    "--shape", "128/32", "-c", "6", "--duration", f"{DURATION_S}s", "--window", "15s", "--drain", "30s",
     "--max-error-rate", "100%",
 )  # fmt: skip
-# A server takes most of a minute to start.
-WAIT_S = 400.0
+# Longer than the whole soak with its drain.
+WAIT_S = 500.0
 
 
 class Soaked(Struct, frozen=True):
