@@ -33,7 +33,9 @@ from nameplate.contract.arrivals import OUTSTANDING_LIMIT
 )
 @click.option("--duration", metavar="DURATION", help="For how long requests are submitted: 30m, 8h.")
 @click.option(
-    "--window", default="5m", show_default=True, metavar="DURATION", help="Length of a window of the report."
+    "--window",
+    metavar="DURATION",
+    help="Length of a window of the report.  [default: 5m; about a 48th of a soak below 4h]",
 )
 @click.option(
     "--drain",
@@ -55,7 +57,10 @@ from nameplate.contract.arrivals import OUTSTANDING_LIMIT
     "--max-error-rate", metavar="SHARE", help="More failed requests than this end in exit code 1: 1%."
 )
 @click.option(
-    "--max-drift", metavar="SHARE", help="A drift of more than this over the whole soak is exit code 1: 10%."
+    "--max-drift",
+    metavar="SHARE",
+    help="A series that was worse, at any time, by this share of its level is exit code 1: 10%. "
+    "Changes below a floor of each series' own (10 ms of TTFT, ...) never count.",
 )
 @click.option(
     "--resume",

@@ -30,8 +30,10 @@ from nameplate.studies.soak_conduct import Soaked, conduct_soak, finished_soak
 # Eight hours of 62 streams, 1,268 output tokens a second, are some 37 million events of about 30 bytes compressed.
 RAW_BUDGET_BYTES = 8 << 30
 WINDOW_NS = 300 * SECOND_NS
-# A trend needs points, and twelve windows hardly ever decide one: of a soak below four hours a window is a 48th.
+# A trend needs points, and twelve windows hardly ever decide one: a soak below four hours has at least so many windows,
+# of the longest of these lengths, in seconds, that people count in.
 LEAST_WINDOWS = 48
+WINDOWS_S = (1, 2, 5, 10, 15, 20, 30, 45, 60, 75, 90, 120, 150, 180, 240)
 # A server may be slow for hours and still answer: a soak of long prompts had its first outputs after 568 s (p95), and a
 # preempted request falls silent until there is room for it again.
 DEADLINES = Deadlines(first_output_ns=3600 * SECOND_NS, silence_ns=600 * SECOND_NS)
@@ -87,7 +89,7 @@ def read_terms(options: dict[str, Any]) -> SoakTerms:
     return SoakTerms(
         soak=Soak(
             duration_ns=duration_ns,
-            window_ns=_window_ns(options, duration_ns),
+            window_ns=window_ns_of(options),
             drain_ns=parse_duration_ns(options["drain"]),
             raw_budget_bytes=parse_bytes(options["raw_budget"])
             if options["raw_budget"]
@@ -100,8 +102,10 @@ def read_terms(options: dict[str, Any]) -> SoakTerms:
     )
 
 
-def _window_ns(options: dict[str, Any], duration_ns: int) -> int:
-    if _given("window"):
+def window_ns_of(options: dict[str, Any]) -> int:
+    """Return how long a window is: as it was asked for, or as fits the duration; CallerError if it fits none."""
+    duration_ns = parse_duration_ns(options["duration"])
+    if options["window"] is not None:
         window_ns = parse_duration_ns(options["window"])
         if not SECOND_NS <= window_ns <= duration_ns:
             raise CallerError(
@@ -109,7 +113,10 @@ def _window_ns(options: dict[str, Any], duration_ns: int) -> int:
                 hint="A window is at least a second and at most the whole duration.",
             )
         return window_ns
-    return min(WINDOW_NS, max(SECOND_NS, duration_ns // LEAST_WINDOWS))
+    most_ns = duration_ns // LEAST_WINDOWS
+    if most_ns >= WINDOW_NS:
+        return WINDOW_NS
+    return max((s for s in WINDOWS_S if s * SECOND_NS <= most_ns), default=WINDOWS_S[0]) * SECOND_NS
 
 
 def _refuse(options: dict[str, Any]) -> None:

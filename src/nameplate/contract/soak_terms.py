@@ -14,8 +14,8 @@ class SoakTerms(Struct, frozen=True, kw_only=True):
     `soak` holds the whole duration and the whole budget; a segment of a soak that goes on is planned for what is left
     of both. `concurrency`
     requests are in flight in a closed loop; with `arrivals` they are how many may be outstanding. `max_error_rate` is
-    the largest share of failed requests and `max_drift` the largest drift over the whole soak, as a share, that still
-    holds; None is no limit.
+    the largest share of failed requests that still holds; `max_drift` is the share of its level by which no series may
+    ever be worse than it began. None is no limit.
     """
 
     soak: Soak

@@ -17,7 +17,7 @@ from nameplate.measure.trial_evidence import TrialEvidence
 from nameplate.schedule.stage import Requests
 from nameplate.verdict.facts import CounterCheck, TrialFacts
 from nameplate.verdict.gate import Gate, gate_of_failure
-from nameplate.verdict.sustained import Drift, QueueFacts
+from nameplate.verdict.sustained import LatencyCourse, QueueFacts
 from nameplate.verdict.tolerances import cached_most, cached_range, lateness_budget_ns, prompt_length
 from nameplate.wire.outcome import Outcome
 
@@ -127,7 +127,7 @@ def _queue(plan: TrialPlan, measurement: Measurement) -> QueueFacts | None:
     if found is None:
         return QueueFacts(proves=asked.proves, resolution=asked.resolution)
     grown, thirds = found.outstanding, found.thirds
-    drift: Drift | None = None
+    drift: LatencyCourse | None = None
     if thirds is not None:
         drift = "rising" if found.latency_rises else "unsteady" if found.unsteady else "steady"
     return QueueFacts(

@@ -40,6 +40,8 @@ def drift_table(drift: Drift, warm_up: WarmUp) -> RenderableType:
         f"steps: {drift.shift_method}",
         f"collapse: {drift.collapse_method}",
     ]
+    if any(held.basis == "schedule" for held in drift.series):
+        notes.insert(0, "TTFT counts from the schedule")
     if warm_up.windows:
         left = f"the first {warm_up.windows} windows ({numbers.rough(warm_up.seconds)}) are left out: {warm_up.detail}"
         notes.insert(0, left)

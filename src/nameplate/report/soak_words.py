@@ -11,7 +11,8 @@ from nameplate.engines.identify import limit_warning
 from nameplate.measure.soak.result import SoakResult
 from nameplate.measure.soak.window import Spread
 from nameplate.report import numbers
-from nameplate.verdict.drift import Collapse, Drift, SeriesDrift
+from nameplate.verdict.collapse import Collapse
+from nameplate.verdict.drift import Drift, SeriesDrift
 
 SERIES = {
     "ttft_p50": "TTFT p50",

@@ -11,9 +11,10 @@ For each series, in this order:
 `undecided`      otherwise: windows too few or too rough to exclude a material change
 ===============  ======================================================================================
 
-A change is material from `material_share` of the series' median over the run on, and from an absolute floor of its
-own. The chance of any false alarm over all series together is held near `FAMILY_ALPHA`: each of the k tested series is
-tested at FAMILY_ALPHA / k for a trend and for shifts.
+A change is material from a share of the series' median over the run on (a tenth, more for those that swing more; or the
+one share that was asked for), and from an absolute floor of its own. The chance of any false alarm over all series
+together is held near `FAMILY_ALPHA`: each of the k tested series is tested at FAMILY_ALPHA / k for a trend and for
+shifts.
 
 Measured on steady soaks of eight series whose windows are a first-order process (150 soaks each; noise of 5% of the
 level for the median TTFT, 10% for its p95 and the queue, 3% output, 2% ITL; in brackets three times as much), share of
@@ -41,6 +42,7 @@ from nameplate.statistics.change_point import level_shifts
 from nameplate.statistics.ranks import median
 from nameplate.statistics.trend import METHOD as TREND
 from nameplate.statistics.trend import Trend, trend
+from nameplate.verdict.collapse import COLLAPSE, Collapse, find_collapse, said_collapse
 
 Series = Literal[
     "ttft_p50",
@@ -52,9 +54,11 @@ Series = Literal[
     "kv_floor",
     "client_memory",
 ]
+# A closed loop's TTFT counts from sending; an open loop's from the schedule, as its SLOs do.
+Basis = Literal["send", "schedule"]
 Conclusion = Literal["steady", "undecided", "drifting up", "drifting down", "stepped", "collapsed"]
 
-# A tenth is what the locator's resolution and most people's patience have in common; `--max-drift` replaces it.
+# A tenth is what the locator's resolution and most people's patience have in common.
 MATERIAL_SHARE = 0.10
 # The chance of any false alarm over all series together.
 FAMILY_ALPHA = 0.05
@@ -62,28 +66,23 @@ FAMILY_ALPHA = 0.05
 INTERVAL_ALPHA = 0.10
 # With fewer points neither the trend's score is normal (Kendall 1975) nor can a shift be significant.
 LEAST_WINDOWS = 10
-# Throughput below this share of what it was is no drift any more, and one window alone may be a hiccup.
-COLLAPSED_SHARE = 0.1
-COLLAPSED_WINDOWS = 2
+# A series that stood worse for so many windows on end was worse, whatever its trend: no level is shorter.
+RUN_WINDOWS = change_point.SHORTEST_LEVEL
 
-COLLAPSE = (
-    f"output below {COLLAPSED_SHARE:g} of the median of all windows before, or none at all while requests were "
-    f"outstanding, {COLLAPSED_WINDOWS} windows on end"
-)
 SHIFT = f"{change_point.SEVERAL}; {change_point.METHOD}"
 
 
 class Terms(NamedTuple):
     """Say in which unit a series is, which way it gets worse, and from which change on anyone would feel it.
 
-    `floor` is in that unit, `least_share` the smallest share of its level that is told from its own noise: a tail and a
-    queue swing more than what they are made of.
+    `floor` is in that unit, `share` what is material of its level unless another share is asked for: a tail and a queue
+    swing more than what they are made of.
     """
 
     unit: str
     worse: Literal["up", "down"]
     floor: float
-    least_share: float = 0.0
+    share: float = MATERIAL_SHARE
 
 
 TERMS: dict[Series, Terms] = {
@@ -112,8 +111,9 @@ class SeriesPoints(Struct, frozen=True, kw_only=True):
     """Hold one series to be judged: a value for each comparable window, in time order.
 
     `stretch` names what the windows have in common: all parts with the same server configuration, or one process of the
-    client. `times_s` are the windows' middles in seconds since the soak began, gaps included, `starts_s` and
-    `windows_s` their beginnings and lengths. `left_out` counts windows that are not comparable.
+    client; `basis` is what a TTFT counts from. `times_s` are the windows' middles in seconds since the soak began, gaps
+    included, `starts_s` and `windows_s` their beginnings and lengths. `left_out` counts windows that are not
+    comparable.
     """
 
     series: Series
@@ -122,6 +122,7 @@ class SeriesPoints(Struct, frozen=True, kw_only=True):
     starts_s: tuple[float, ...]
     values: tuple[float, ...]
     left_out: int = 0
+    basis: Basis | None = None
 
 
 class DatedShift(Struct, frozen=True, kw_only=True):
@@ -135,25 +136,16 @@ class DatedShift(Struct, frozen=True, kw_only=True):
     p_value: float
 
 
-class Collapse(Struct, frozen=True, kw_only=True):
-    """Hold a collapse: from when on, the level before, the mean during it, and until when; null: to the end."""
-
-    from_s: float
-    until_s: float | None
-    before: float | None
-    during: float
-    windows: int
-
-
 class SeriesDrift(Struct, frozen=True, kw_only=True):
     """Hold the conclusion of one series with its evidence.
 
-    `n` windows were judged; `level` is their median, `material` the smallest change that matters, both in `unit`.
-    `change` is the robust slope times the span, `change_low` and `change_high` its interval at `confidence`; shares
-    are of the level. `p_value` is that of the trend test, `effective` how many independent windows the series is
-    worth, `largest_share` the largest change that the data leave possible. Null where the test was not made.
-    With `counts` it weighs in the overall conclusion: a stretch that is too short does not, where another of the same
-    series is long enough.
+    `basis` is what a TTFT counts from. `n` windows were judged; `level` is their median, `material` the smallest change
+    that matters, both in `unit`. `change` is the robust slope times the span, `change_low` and `change_high` its
+    interval at `confidence`; shares are of the level. `p_value` is that of the trend test, `effective` how many
+    independent windows the series is worth, `largest_share` the largest change that the data leave possible. Null where
+    the test was not made. `worst_run` is the worst value that RUN_WINDOWS windows on end all reached, from
+    `worst_run_at_s` on. With `counts` it weighs in the overall conclusion: a stretch that is too short does not, where
+    another of the same series is long enough.
     """
 
     series: Series
@@ -183,6 +175,9 @@ class SeriesDrift(Struct, frozen=True, kw_only=True):
     p_value: float | None = None
     effective: float | None = None
     shifts: tuple[DatedShift, ...] = ()
+    worst_run: float | None = None
+    worst_run_at_s: float | None = None
+    basis: Basis | None = None
     collapse: Collapse | None = None
 
 
@@ -190,14 +185,14 @@ class Drift(Struct, frozen=True, kw_only=True):
     """Hold the verdict over all series: the worst conclusion, what says so, and by which methods and thresholds.
 
     `tested` series had enough windows; each was tested at `family_alpha` over their number. `absent` series could not
-    be read at all.
+    be read at all. `material_share` is the share that was asked for, of every series; null where each has its own.
     """
 
     conclusion: Conclusion
     reasons: tuple[str, ...]
     series: tuple[SeriesDrift, ...]
     absent: tuple[Series, ...]
-    material_share: float
+    material_share: float | None
     family_alpha: float
     tested: int
     trend_method: str = TREND
@@ -205,8 +200,11 @@ class Drift(Struct, frozen=True, kw_only=True):
     collapse_method: str = COLLAPSE
 
 
-def judge_drift(points: Sequence[SeriesPoints], *, material_share: float = MATERIAL_SHARE) -> Drift:
-    """Judge every series and combine them: the worst conclusion is the soak's."""
+def judge_drift(points: Sequence[SeriesPoints], *, material_share: float | None = None) -> Drift:
+    """Judge every series and combine them: the worst conclusion is the soak's.
+
+    `material_share` is the share of its level that matters, for every series; None is each series' own.
+    """
     tested = sum(len(series.values) >= LEAST_WINDOWS for series in points)
     alpha = FAMILY_ALPHA / max(1, tested)
     long_enough = {series.series for series in points if len(series.values) >= LEAST_WINDOWS}
@@ -231,14 +229,14 @@ def judge_drift(points: Sequence[SeriesPoints], *, material_share: float = MATER
 
 
 def judge_series(
-    points: SeriesPoints, *, alpha: float = FAMILY_ALPHA, material_share: float = MATERIAL_SHARE
+    points: SeriesPoints, *, alpha: float = FAMILY_ALPHA, material_share: float | None = None
 ) -> SeriesDrift:
     """Judge one series; the module's text is the order of the tests."""
     terms, values = TERMS[points.series], points.values
-    material_share = max(material_share, terms.least_share)
+    share = terms.share if material_share is None else material_share
     n = len(values)
     level = median(values) if values else None
-    material = None if level is None else max(terms.floor, material_share * abs(level))
+    material = None if level is None else max(terms.floor, share * abs(level))
     held = SeriesDrift(
         series=points.series,
         unit=terms.unit,
@@ -250,14 +248,17 @@ def judge_series(
         left_out=points.left_out,
         level=level,
         material=material,
-        material_share=material_share,
+        material_share=share,
         material_floor=terms.floor,
         alpha=alpha,
+        basis=points.basis,
     )
-    collapse = _collapse(points) if points.series == "output_tokens_per_s" else None
+    collapse = (
+        find_collapse(points.values, points.starts_s) if points.series == "output_tokens_per_s" else None
+    )
     if collapse is not None:
         held = structs.replace(
-            held, conclusion="collapsed", collapse=collapse, detail=_said_collapse(collapse)
+            held, conclusion="collapsed", collapse=collapse, detail=said_collapse(collapse)
         )
     if n < LEAST_WINDOWS or level is None or material is None:
         return held
@@ -278,6 +279,7 @@ def _with_evidence(
     held: SeriesDrift, tested: Trend, shifts: Sequence[change_point.Shift], points: SeriesPoints
 ) -> SeriesDrift:
     level = held.level or 0.0
+    worst_run, at = _worst_run(points.values, held.worse)
     low, high = tested.slope_low * tested.span, tested.slope_high * tested.span
 
     def share(change: float) -> float | None:
@@ -297,6 +299,8 @@ def _with_evidence(
         largest_share=share(max(abs(low), abs(high))),
         p_value=tested.p_value,
         effective=tested.effective,
+        worst_run=worst_run,
+        worst_run_at_s=points.starts_s[at],
         shifts=tuple(
             DatedShift(
                 at_s=points.starts_s[shift.index],
@@ -311,6 +315,14 @@ def _with_evidence(
     )
 
 
+def _worst_run(values: Sequence[float], worse: Literal["up", "down"]) -> tuple[float, int]:
+    """Return the worst value that RUN_WINDOWS windows on end all reached, and the first of them."""
+    runs = [values[at : at + RUN_WINDOWS] for at in range(len(values) - RUN_WINDOWS + 1)]
+    reached = [min(run) if worse == "up" else max(run) for run in runs]
+    worst = max(reached) if worse == "up" else min(reached)
+    return worst, reached.index(worst)
+
+
 def _concluded(held: SeriesDrift) -> SeriesDrift:
     """Conclude from a series' evidence, where it did not collapse."""
     assert held.change is not None and held.change_low is not None and held.change_high is not None
@@ -318,7 +330,7 @@ def _concluded(held: SeriesDrift) -> SeriesDrift:
     conclusion: Conclusion
     if held.shifts:
         dated = ", ".join(
-            f"{_amount(s.before, held.unit)} to {_amount(s.after, held.unit)} at {s.at_s / 3600:.2f} h"
+            f"{amount(s.before, held.unit)} to {amount(s.after, held.unit)} at {s.at_s / 3600:.2f} h"
             for s in held.shifts
         )
         return structs.replace(held, conclusion="stepped", detail=f"stepped from {dated}")
@@ -336,49 +348,14 @@ def _concluded(held: SeriesDrift) -> SeriesDrift:
     )
 
 
-def _collapse(points: SeriesPoints) -> Collapse | None:
-    """Find the first two windows on end whose output fell to nearly nothing, and until when that lasted."""
-    values, starts = points.values, points.starts_s
-    for at in range(len(values) - COLLAPSED_WINDOWS + 1):
-        before = median(values[:at]) if at >= COLLAPSED_WINDOWS else None
-        # Without enough windows before only silence is told: what a short one should have been is not known.
-        floor = COLLAPSED_SHARE * before if before else 0.0
-        if not all(_fallen(value, floor) for value in values[at : at + COLLAPSED_WINDOWS]):
-            continue
-        end = at
-        while end < len(values) and _fallen(values[end], floor):
-            end += 1
-        during = values[at:end]
-        return Collapse(
-            from_s=starts[at],
-            until_s=starts[end] if end < len(values) else None,
-            before=before,
-            during=sum(during) / len(during),
-            windows=len(during),
-        )
-    return None
-
-
-def _fallen(value: float, floor: float) -> bool:
-    return value == 0 or value < floor
-
-
-def _said_collapse(collapse: Collapse) -> str:
-    until = "to the end" if collapse.until_s is None else f"until {collapse.until_s / 3600:.2f} h"
-    before = "" if collapse.before is None else f" after {collapse.before:.4g}/s before"
-    return (
-        f"collapsed at {collapse.from_s / 3600:.2f} h, {until}: {collapse.during:.4g}/s over {collapse.windows} "
-        f"windows{before}"
-    )
-
-
 def _signed(change: float, held: SeriesDrift) -> str:
     if held.level and held.level > 0:
-        return f"{change / held.level:+.1%} ({_amount(change, held.unit)})"
-    return _amount(change, held.unit)
+        return f"{change / held.level:+.1%} ({amount(change, held.unit)})"
+    return amount(change, held.unit)
 
 
-def _amount(value: float, unit: str) -> str:
+def amount(value: float, unit: str) -> str:
+    """Write a value of a series in its unit, as people read it."""
     if unit == "ns":
         return f"{value / 1e9:.4g} s" if abs(value) >= 1e9 else f"{value / 1e6:.4g} ms"
     if unit == "bytes":

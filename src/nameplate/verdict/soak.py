@@ -16,8 +16,9 @@ from msgspec import Struct, structs
 from nameplate.contract.slo import Slo
 from nameplate.statistics.percentile import percent_as_fraction, supported
 from nameplate.verdict.boundary import trial_exit_code
-from nameplate.verdict.drift import Drift, SeriesDrift
+from nameplate.verdict.drift import Drift
 from nameplate.verdict.gate import CONTRACT, MEANING, Gate
+from nameplate.verdict.max_drift import combine_worse, judge_worse
 from nameplate.verdict.trial import SloStatus, TrialStatus
 
 GateStatus = Literal["pass", "fail", "inconclusive", "invalid"]
@@ -241,32 +242,11 @@ def _limits(facts: SoakFacts) -> Iterable[GateJudged]:
     if collapsed:
         yield _gate("collapse", "fail", "; ".join(f"{held.series} {held.detail}" for held in collapsed))
     if facts.max_drift is not None:
-        kinds: tuple[GateStatus, ...] = ("fail", "inconclusive")
-        judged = [(held, _drifts(held)) for held in facts.drift.series if held.counts]
-        for kind in kinds:
-            found = [f"{held.series}: {held.detail}" for held, status in judged if status == kind]
-            if found:
-                yield _gate("max_drift", kind, "; ".join(found))
-                break
-        else:
-            status: GateStatus = "pass" if judged else "inconclusive"
-            yield _gate("max_drift", status, f"no series got worse by {facts.max_drift:.1%} of its level")
+        judged = [judge_worse(held) for held in facts.drift.series if held.counts]
+        yield _gate("max_drift", *combine_worse(judged, facts.max_drift))
     if facts.submitted_s < WHOLE_SHARE * facts.planned_s:
         detail = f"load was submitted for {facts.submitted_s:.0f} s of {facts.planned_s:.0f} s"
         yield _gate("duration", "inconclusive", detail)
-
-
-def _drifts(held: SeriesDrift) -> GateStatus:
-    """Judge one series against the limit that it was judged by: only a change for the worse fails."""
-    if held.conclusion == "collapsed":
-        return "fail"
-    if held.conclusion == "undecided":
-        return "inconclusive"
-    if held.conclusion == "steady":
-        return "pass"
-    change = held.shifts[-1].after - held.shifts[0].before if held.shifts else held.change or 0.0
-    adverse = change if held.worse == "up" else -change
-    return "fail" if adverse > 0 else "pass"
 
 
 def _gate(name: str, status: GateStatus, detail: str) -> GateJudged:

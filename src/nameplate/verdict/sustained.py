@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from nameplate.verdict.gate import MEANING, Gate, GateResult
 
-Drift = Literal["steady", "rising", "unsteady"]
+LatencyCourse = Literal["steady", "rising", "unsteady"]
 
 
 class QueueFacts(Struct, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class QueueFacts(Struct, frozen=True, kw_only=True):
     growth: float | None = None
     most_growth: float | None = None
     waiting_rises: bool | None = None
-    latency: Drift | None = None
+    latency: LatencyCourse | None = None
 
 
 def judge_sustained(facts: QueueFacts | None) -> tuple[GateResult, ...]:

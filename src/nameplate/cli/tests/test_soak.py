@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nameplate.cli import soak_run
 from nameplate.cli.tests.conftest import Run
 from nameplate.cli.tests.soaks import QUIET, kill, record_of, soak
 from nameplate.evidence import layout
@@ -64,6 +65,21 @@ def test_what_cannot_be_is_refused_in_words(run: Run, arguments: tuple[str, ...]
     code, out, err = run(*arguments)
     assert code == 2 and words in err + out
     assert not Path("runs").exists() and not Path("x").exists()
+
+
+@pytest.mark.parametrize(
+    ("duration", "window_s"),
+    [("30s", 1), ("3m", 2), ("30m", 30), ("1h", 75), ("3h", 180), ("3h59m", 240), ("4h", 300), ("8h", 300)],
+)
+def test_a_window_that_nobody_chose_is_whole_seconds(duration: str, window_s: int) -> None:
+    """Five minutes from four hours on; below, a length that people count in, of which there are 48 or more."""
+    assert soak_run.window_ns_of({"duration": duration, "window": None}) == window_s * 10**9
+
+
+def test_help_says_which_window_is_chosen(run: Run) -> None:
+    """What the page says of the default holds below four hours too."""
+    _code, out, _err = run("soak", "--help")
+    assert "about a 48th of a soak below 4h" in " ".join(out.split())
 
 
 def test_a_data_set_that_ends_is_refused(run: Run, tmp_path: Path) -> None:

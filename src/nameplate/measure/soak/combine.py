@@ -19,7 +19,7 @@ from nameplate.measure.soak.series import found_warm_up, points_of
 from nameplate.measure.soak.tally import SEND_LAG
 from nameplate.statistics.censoring import CensoredPercentile
 from nameplate.statistics.sketch import Sketch
-from nameplate.verdict.drift import MATERIAL_SHARE, judge_drift
+from nameplate.verdict.drift import judge_drift
 from nameplate.verdict.soak import Overrun, SoakFacts, judge_soak, merged
 
 PERCENTILES = (50.0, 90.0, 95.0, 99.0)
@@ -42,8 +42,7 @@ def measure_soak(segments: Sequence[SegmentResult]) -> SoakResult:
     warm_up = found_warm_up(ordered)
     terms = ordered[0].contract.soak
     max_drift = terms.max_drift if terms is not None else None
-    share = MATERIAL_SHARE if max_drift is None else max_drift
-    drift = judge_drift(points_of(ordered, parts, warm_up.windows), material_share=share)
+    drift = judge_drift(points_of(ordered, parts, warm_up.windows), material_share=max_drift)
     sketches = _sketches(ordered)
     counts, tokens = _counts(ordered), _tokens(ordered)
     slos = tuple(merged(counts_of_one) for counts_of_one in zip(*(s.slos for s in ordered), strict=True))

@@ -1,7 +1,8 @@
 """The measurement of one segment as a stream: each byte of its files is read once, and what was read is forgotten.
 
 A fold can stop and take up again while the files grow; folding in pieces gives what folding at once gives. Its memory
-does not grow with requests: sketches, a few numbers for each step and window of time, 150 bytes a server sample.
+is sketches, a few numbers for each step and window of time, 150 bytes a server sample, and a bit or two a request that
+was seen.
 """
 
 from __future__ import annotations

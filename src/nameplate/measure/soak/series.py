@@ -9,8 +9,9 @@ from nameplate.contract.identity import CONFIGURATION, Value
 from nameplate.measure.soak.result import WarmUp
 from nameplate.measure.soak.segment import Part, SegmentResult
 from nameplate.measure.soak.window import WindowResult
+from nameplate.statistics.percentile import Distribution
 from nameplate.statistics.steady import warm_up_end
-from nameplate.verdict.drift import LEAST_WINDOWS, Series, SeriesPoints
+from nameplate.verdict.drift import LEAST_WINDOWS, Basis, Series, SeriesPoints
 
 # A warm-up is looked for in the first quarter: a soak that takes longer to become steady drifts, and that is to be
 # said.
@@ -27,7 +28,19 @@ def _p50(window: WindowResult) -> float | None:
 
 
 def _p95(window: WindowResult) -> float | None:
-    return window.ttft.p95 if window.ttft.n >= LEAST_FOR_P95 else None
+    return _tail(window.ttft)
+
+
+def _p50_from_schedule(window: WindowResult) -> float | None:
+    return window.ttft_from_schedule.p50
+
+
+def _p95_from_schedule(window: WindowResult) -> float | None:
+    return _tail(window.ttft_from_schedule)
+
+
+def _tail(ttft: Distribution) -> float | None:
+    return ttft.p95 if ttft.n >= LEAST_FOR_P95 else None
 
 
 def _itl(window: WindowResult) -> float | None:
@@ -62,6 +75,11 @@ _VALUES: dict[Series, Callable[[WindowResult], float | None]] = {
     "outstanding": _outstanding,
     "waiting": _waiting,
     "kv_floor": _kv_floor,
+}
+# An open loop's TTFT counts from the schedule: where its client is late, its users wait. Its SLOs count so too.
+_FROM_SCHEDULE: dict[Series, Callable[[WindowResult], float | None]] = {
+    "ttft_p50": _p50_from_schedule,
+    "ttft_p95": _p95_from_schedule,
 }
 
 
@@ -108,14 +126,17 @@ def points_of(
     """Return every series over windows that can be compared: whole, of the submission, within one part of the server.
 
     A series runs on over parts and segments with the same server configuration and pool, as far as it goes: gaps are
-    missing windows, nothing is put in their place. Each process of the client has a memory of its own.
+    missing windows, nothing is put in their place. TTFT counts from the schedule in an open loop. Each process of the
+    client has a memory of its own.
     """
     axis = _axis(ordered)
     stretches = _stretches(ordered, parts, axis)
     found = []
-    for name, value in _VALUES.items():
+    basis: Basis = "send" if ordered[0].plan.arrivals is None else "schedule"
+    for name, value in (_VALUES if basis == "send" else _VALUES | _FROM_SCHEDULE).items():
         for stretch, windows in stretches.items():
-            found.append(_points(name, stretch, windows, value, warm_up))
+            of = basis if name in _FROM_SCHEDULE else None
+            found.append(_points(name, stretch, windows, value, warm_up, of))
     for segment, offset_s in zip(ordered, axis, strict=True):
         windows = [_Placed(window, at, offset_s) for at, window in enumerate(_submitted(segment))]
         found.append(_points("client_memory", segment.segment, windows, _memory, warm_up))
@@ -128,6 +149,7 @@ def _points(
     windows: Sequence[_Placed],
     value: Callable[[WindowResult], float | None],
     warm_up: int,
+    basis: Basis | None = None,
 ) -> SeriesPoints | None:
     """Return one series over one stretch; None where no window tells it."""
     held = [
@@ -148,6 +170,7 @@ def _points(
         starts_s=tuple(starts),
         values=tuple(known for _, known in held),
         left_out=len(windows) - len(held),
+        basis=basis,
     )
 
 

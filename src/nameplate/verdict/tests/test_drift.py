@@ -141,3 +141,22 @@ def test_a_short_stretch_beside_a_long_one_decides_nothing() -> None:
     drift = judge_drift([short, long])
     assert drift.conclusion == "steady" and [held.counts for held in drift.series] == [False, True]
     assert judge_drift([short]).conclusion == "undecided"
+
+
+@pytest.mark.parametrize("name", list(TERMS))
+def test_a_share_that_was_asked_for_is_every_series_own(name: Series) -> None:
+    """Neither tails nor queues are given more room than was asked for; without a share each has its own."""
+    high = points(name, [TERMS[name].floor * 1000] * 20)
+    (held,) = judge_drift([high], material_share=0.03).series
+    assert held.material_share == 0.03 and held.material == pytest.approx(30 * TERMS[name].floor)
+    (held,) = judge_drift([high]).series
+    assert held.material_share == TERMS[name].share
+
+
+def test_the_worst_run_is_what_five_windows_reached() -> None:
+    """One outlier is no run; of five on end the least bad counts, upwards or downwards, with its moment."""
+    values = [100.0] * 10 + [150.0, 160.0, 140.0, 155.0, 170.0] + [900.0] + [100.0] * 10
+    up = judge_series(points("outstanding", values))
+    assert up.worst_run == 140.0 and up.worst_run_at_s == 10 * 300
+    down = judge_series(points("output_tokens_per_s", [1000 - value for value in values]))
+    assert down.worst_run == 860.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from msgspec import structs
 
 from nameplate.contract.slo import Slo
 from nameplate.statistics.censoring import Bounds
-from nameplate.verdict.drift import Drift, SeriesPoints, judge_drift
+from nameplate.verdict.drift import Basis, Drift, SeriesPoints, judge_drift
 from nameplate.verdict.soak import Overrun, SloCount, SoakFacts, counted, judge_count, judge_soak, merged
 from nameplate.verdict.trial import PhaseValues, judge_slo
 
@@ -39,12 +40,12 @@ def facts(**more: object) -> SoakFacts:
     return structs.replace(sound, **more)
 
 
-def drift(values: list[float]) -> Drift:
+def drift(values: list[float], share: float | None = None, *, basis: Basis | None = None) -> Drift:
     starts = tuple(300.0 * at for at in range(len(values)))
     series = SeriesPoints(
-        series="ttft_p50", stretch="all", times_s=starts, starts_s=starts, values=tuple(values)
+        series="ttft_p50", stretch="all", times_s=starts, starts_s=starts, values=tuple(values), basis=basis
     )
-    return judge_drift([series])
+    return judge_drift([series], material_share=share)
 
 
 _VALUES = st.lists(
@@ -120,6 +121,48 @@ def test_max_drift_fails_only_what_gets_worse() -> None:
     assert judge_soak(facts(drift=down, max_drift=0.1)).status == "pass"
     assert judge_soak(facts(drift=up)).status == "pass"
     assert judge_soak(facts(drift=drift([1e9] * 5), max_drift=0.1)).status == "inconclusive"
+
+
+def _rough(levels: list[tuple[int, float]]) -> list[float]:
+    """Return a TTFT in nanoseconds that stands at each level (in s) for so many windows, with 2% of noise."""
+    draws = random.Random(7)
+    return [1e9 * level * (1 + 0.02 * draws.gauss(0, 1)) for count, level in levels for _ in range(count)]
+
+
+def _max_drift(levels: list[tuple[int, float]], *, share: float = 0.1) -> tuple[str, str]:
+    held = drift(_rough(levels), share)
+    (gate,) = (g for g in judge_soak(facts(drift=held, max_drift=share)).gates if g.gate == "max_drift")
+    return gate.status, gate.detail
+
+
+def test_a_soak_that_was_bad_for_hours_and_recovered_fails() -> None:
+    """Up for three hours of eight and down again is no net change, and worse than it began by any limit."""
+    status, detail = _max_drift([(30, 1), (36, 5), (30, 1)])
+    assert status == "fail" and "stepped" in detail and "limit 101.8 ms" in detail
+
+
+def test_levels_are_held_against_the_first() -> None:
+    """Better and then back again is never worse than it began; a rise within the limit in between is none either."""
+    assert _max_drift([(30, 2), (36, 1), (30, 2)])[0] == "pass"
+    assert _max_drift([(32, 2), (32, 1), (32, 2.05)])[0] == "pass"
+    assert _max_drift([(32, 2), (32, 1), (32, 3)])[0] == "fail"
+
+
+def test_a_bad_hour_that_no_test_finds_does_not_pass() -> None:
+    """Five windows on end beyond the limit, which no trend or step shows, leave the limit undecided; four pass."""
+    status, detail = _max_drift([(45, 1), (5, 5), (46, 1)])
+    assert status == "inconclusive" and "5 windows on end, from 3.75 h on" in detail
+    assert _max_drift([(45, 1), (4, 5), (47, 1)])[0] == "pass"
+
+
+def test_the_limit_of_each_series_is_named() -> None:
+    """A gate that holds says from which change on it would not, and whether that is a floor."""
+    status, detail = _max_drift([(96, 1)])
+    assert status == "pass" and "ttft_p50 100.3 ms" in detail
+    status, detail = _max_drift([(96, 0.05)])
+    assert status == "pass" and "ttft_p50 10 ms (its floor)" in detail
+    held = judge_soak(facts(drift=drift([2e9] * 20, 0.1, basis="schedule"), max_drift=0.1))
+    assert any("ttft_p50 (from schedule)" in gate.detail for gate in held.gates)
 
 
 def test_merging_counts_of_different_slos_is_refused() -> None:

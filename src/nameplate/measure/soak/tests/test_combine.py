@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.contract.errors import EvidenceError
 from nameplate.evidence.client_sample import ClientSample
 from nameplate.measure.soak.combine import measure_soak
@@ -61,6 +62,26 @@ def test_a_step_over_a_gap_is_dated_by_the_wall_clock(tmp_path: Path) -> None:
     assert drift.conclusion == "stepped" and ttft.conclusion == "stepped"
     (shift,) = ttft.shifts
     assert 3400 <= shift.at_s <= 5400 + 300 and shift.share == pytest.approx(0.5, rel=0.05)
+
+
+def test_an_open_loop_drifts_from_its_schedule(tmp_path: Path) -> None:
+    """Where requests leave ever later than they arrived, TTFT from sending is steady and users wait ever longer."""
+    closed = piece(tmp_path / "a", window_s=60)
+    later = tuple(
+        structs.replace(
+            window,
+            ttft_from_schedule=structs.replace(window.ttft, p50=(window.ttft.p50 or 0) * (1 + at / 60)),
+        )
+        for at, window in enumerate(closed.windows)
+    )
+    closed = structs.replace(closed, windows=later)
+    arrivals = ArrivalPlan.parse(0.1, "poisson", 0, 100)
+    opened = structs.replace(closed, plan=structs.replace(closed.plan, arrivals=arrivals))
+    for segment, conclusion, basis in ((closed, "steady", "send"), (opened, "drifting up", "schedule")):
+        drift = measure_soak([segment]).drift
+        ttft = next(held for held in drift.series if held.series == "ttft_p50")
+        assert (ttft.conclusion, ttft.basis) == (conclusion, basis)
+        assert next(held for held in drift.series if held.series == "itl_p50").basis is None
 
 
 def test_each_process_of_the_client_has_its_own_memory(tmp_path: Path) -> None:
