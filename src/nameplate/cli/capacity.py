@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from nameplate.cli.options import (
+    boundary_options,
     concurrency_options,
     contract_options,
     evidence_options,
@@ -20,22 +20,7 @@ from nameplate.cli.options import (
 
 @click.command("capacity")
 @click.argument("target", required=False)
-@click.option(
-    "--shape", "shapes", multiple=True, metavar="IN/OUT", help="Tokens in and out: 8k/1k. May repeat."
-)
-@click.option(
-    "--slo", "slos", multiple=True, metavar="SLO", help='Promise: "ttft p95 < 10s". May repeat; all hold.'
-)
-@click.option(
-    "--expect",
-    metavar="PLATE|FIGURES",
-    help="Baseline to hold it against: plate.json, or ttft=2.1s,decode=104.",
-)
-@click.option(
-    "--resume",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Go on with an interrupted study.",
-)
+@boundary_options()
 @server_options
 @sampling_options()
 @contract_options

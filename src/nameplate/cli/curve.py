@@ -8,8 +8,13 @@ from typing import Any
 
 import click
 
-from nameplate.cli.options import contract_options, evidence_options, sampling_options, server_options
-from nameplate.contract.arrivals import OUTSTANDING_LIMIT
+from nameplate.cli.options import (
+    arrival_options,
+    contract_options,
+    evidence_options,
+    sampling_options,
+    server_options,
+)
 
 
 @click.command("curve")
@@ -55,20 +60,7 @@ from nameplate.contract.arrivals import OUTSTANDING_LIMIT
     help="Quiet interval between trials; none in virtual time.",
 )
 @click.option("--max-time", metavar="DURATION", help="Skip the levels that it leaves no room for.")
-@click.option(
-    "--arrivals",
-    default="poisson",
-    show_default=True,
-    metavar="poisson|constant|gamma:SHAPE",
-    help="With --rate: how arrivals are spread.",
-)
-@click.option(
-    "--outstanding-limit",
-    type=click.IntRange(min=1),
-    default=OUTSTANDING_LIMIT,
-    show_default=True,
-    help="With --rate: so many unanswered requests end a level, as failed.",
-)
+@arrival_options("end a level, as failed")
 @click.option(
     "--resume",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

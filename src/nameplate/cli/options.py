@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from nameplate.contract.arrivals import OUTSTANDING_LIMIT
 from nameplate.contract.rates import RateRules
 from nameplate.contract.rules import Rules
 
@@ -22,6 +23,30 @@ def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
         return command
 
     return decorate
+
+
+def boundary_options(told: str = "") -> Callable[[F], F]:
+    """Add what a boundary is sought for, and an interrupted study to go on with; `told` is said of the promise."""
+    return _all(
+        click.option("--shape", "shapes", multiple=True, metavar="IN/OUT",
+                     help="Tokens in and out: 8k/1k. May repeat."),
+        click.option("--slo", "slos", multiple=True, metavar="SLO",
+                     help=f'Promise: "ttft p95 < 10s"{told}. May repeat; all hold.'),
+        click.option("--expect", metavar="PLATE|FIGURES",
+                     help="Baseline to hold it against: plate.json, or ttft=2.1s,decode=104."),
+        click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path),
+                     help="Go on with an interrupted study."),
+    )  # fmt: skip
+
+
+def arrival_options(limited: str) -> Callable[[F], F]:
+    """Add how the arrivals of a rate are spread, and how many may be unanswered; `limited` is what more of them do."""
+    return _all(
+        click.option("--arrivals", default="poisson", show_default=True, metavar="poisson|constant|gamma:SHAPE",
+                     help="With --rate: how arrivals are spread."),
+        click.option("--outstanding-limit", type=click.IntRange(min=1), default=OUTSTANDING_LIMIT, show_default=True,
+                     help=f"With --rate: so many unanswered requests {limited}."),
+    )  # fmt: skip
 
 
 def server_options(command: F) -> F:

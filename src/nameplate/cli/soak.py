@@ -8,8 +8,13 @@ from typing import Any
 
 import click
 
-from nameplate.cli.options import contract_options, evidence_options, sampling_options, server_options
-from nameplate.contract.arrivals import OUTSTANDING_LIMIT
+from nameplate.cli.options import (
+    arrival_options,
+    contract_options,
+    evidence_options,
+    sampling_options,
+    server_options,
+)
 
 
 @click.command("soak")
@@ -17,20 +22,7 @@ from nameplate.contract.arrivals import OUTSTANDING_LIMIT
 @click.option("--shape", metavar="IN/OUT", help="Input and output tokens: 131072/16384 or 128k/16k.")
 @click.option("--concurrency", "-c", type=click.IntRange(min=1), help="Requests in flight: a closed loop.")
 @click.option("--rate", type=float, help="Requests a second: an open loop, whose arrivals wait for nothing.")
-@click.option(
-    "--arrivals",
-    default="poisson",
-    show_default=True,
-    metavar="poisson|constant|gamma:SHAPE",
-    help="With --rate: how arrivals are spread.",
-)
-@click.option(
-    "--outstanding-limit",
-    type=click.IntRange(min=1),
-    default=OUTSTANDING_LIMIT,
-    show_default=True,
-    help="With --rate: so many unanswered requests end the load.",
-)
+@arrival_options("end the load")
 @click.option("--duration", metavar="DURATION", help="For how long requests are submitted: 30m, 8h.")
 @click.option(
     "--window",

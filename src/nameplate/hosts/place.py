@@ -51,13 +51,6 @@ def locate(target_host: str, server_host_option: str | None, local_addresses: Co
     return Place("client", f"the target {target_host} is not known to be this machine")
 
 
-def describes_server(
-    target_host: str, server_host_option: str | None, local_addresses: Collection[str]
-) -> bool:
-    """Tell whether what is read on this machine describes the server's host; `locate` also says why."""
-    return locate(target_host, server_host_option, local_addresses).which == "server"
-
-
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         found = ipaddress.ip_address(host.strip().strip("[]").partition("%")[0])

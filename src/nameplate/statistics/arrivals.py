@@ -184,35 +184,6 @@ def count_of_arrivals(
     )
 
 
-class Rate(Struct, frozen=True, kw_only=True):
-    """Hold a delivered rate with the exact interval of a Poisson process (Garwood 1936, Biometrika 28)."""
-
-    method: str = "exact Poisson interval (Garwood 1936)"
-    count: int
-    duration: float
-    rate: float
-    low: float
-    high: float
-    confidence: float
-
-
-def delivered_rate(count: int, duration: float, *, confidence: float = 0.95) -> Rate:
-    """Return count / duration with its interval; ValueError for a duration that is not positive."""
-    if count < 0 or not duration > 0 or not 0 < confidence < 1:
-        raise ValueError(f"{count} arrivals in {duration} have no rate")
-    tail = (1 - confidence) / 2
-    low = chi_square_quantile(tail, 2 * count) / 2 if count else 0.0
-    high = chi_square_quantile(1 - tail, 2 * count + 2) / 2
-    return Rate(
-        count=count,
-        duration=duration,
-        rate=count / duration,
-        low=low / duration,
-        high=high / duration,
-        confidence=confidence,
-    )
-
-
 def gaps_of_arrivals(
     gaps: Sequence[Number],
     rate: float,

@@ -79,37 +79,6 @@ def upper_bound(over: int, n: int, confidence: float = 0.95) -> float:
             high = middle
 
 
-def allowed_over(n: int, share: float, confidence: float = 0.95) -> int | None:
-    """Return how many of n may be over the limit so that the bound stays below `share`; None if not even 0 may."""
-    if n <= 0 or upper_bound(0, n, confidence) >= share:
-        return None
-    low, high = 0, n
-    while high - low > 1:
-        middle = (low + high) // 2
-        if upper_bound(middle, n, confidence) < share:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def samples_needed(over: int, share: float, confidence: float = 0.95) -> int:
-    """Return the smallest n at which `over` of n bounds the share below `share`; ValueError for share outside 0..1."""
-    if not 0 < share < 1:
-        raise ValueError(f"{share} is not a share")
-    high = over + 1
-    while upper_bound(over, high, confidence) >= share:
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if middle > over and upper_bound(over, middle, confidence) < share:
-            high = middle
-        else:
-            low = middle
-    return high
-
-
 def lower_bound(over: int, n: int, confidence: float = 0.95) -> float:
     """Return the one-sided Clopper-Pearson lower bound of a share, seeing `over` of `n`; 0.0 where none were over."""
     if n < 0 or not 0 <= over <= n:

@@ -18,7 +18,7 @@ from nameplate.measure.result import TrialResult
 from nameplate.studies.locator import located, next_probe
 from nameplate.studies.plans import Planner
 from nameplate.studies.search import Ended, Search
-from nameplate.verdict.boundary import Boundary, Status, boundary, combined_exit_code, settle, wanted_levels
+from nameplate.verdict.boundary import Boundary, Status, boundary, settle, wanted_levels
 from nameplate.verdict.certainty import promising, require_confidence
 from nameplate.verdict.expectation import Expectation, differences
 from nameplate.verdict.shape import Decision, ShapeVerdict
@@ -54,11 +54,6 @@ def study(
             (yield from capacity(contract, shape, expectation=expected, decisions=log, spent_s=spent_s))
         )
     return tuple(found)
-
-
-def study_exit_code(verdicts: tuple[ShapeVerdict, ...]) -> int:
-    """Return the exit code over all shapes: the first of 130, 5, 4, 3, 1, 0 that occurs."""
-    return combined_exit_code(verdict.boundary.exit_code for verdict in verdicts)
 
 
 def capacity(

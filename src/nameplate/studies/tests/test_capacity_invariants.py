@@ -13,10 +13,10 @@ from nameplate.contract.plan import TrialPlan
 from nameplate.contract.rules import Rules
 from nameplate.contract.shape import Shape
 from nameplate.measure.tests.trials import SHAPE, contract
-from nameplate.studies.capacity import capacity, study, study_exit_code
+from nameplate.studies.capacity import capacity, study
 from nameplate.studies.runner import run
 from nameplate.studies.tests.scripted import Answer, Population, up_to
-from nameplate.verdict.boundary import Status
+from nameplate.verdict.boundary import Status, combined_exit_code
 from nameplate.verdict.shape import Decision, ShapeVerdict
 
 
@@ -34,7 +34,7 @@ def test_several_shapes_each_get_a_verdict() -> None:
     population = Population(lambda p: up_to(5 if p.shape.input_tokens == 100 else 0)(p))
     verdicts = run(study(two_shapes(), decisions=decisions), population)
     assert [verdict.boundary.rated for verdict in verdicts] == [5, 0]
-    assert study_exit_code(verdicts) == 1
+    assert combined_exit_code(verdict.boundary.exit_code for verdict in verdicts) == 1
     assert {decision.shape for decision in decisions} == {Shape(100, 10), Shape(1000, 10)}
     assert max(Counter(plan.key for plan in population.ran).values()) == 1
 
@@ -44,7 +44,10 @@ def test_an_interruption_leaves_a_row_for_every_shape() -> None:
     population = Population(lambda _: Interrupted("stop"))
     verdicts = run(study(two_shapes()), population)
     assert [verdict.boundary.status for verdict in verdicts] == ["interrupted", "interrupted"]
-    assert "not begun" in verdicts[1].reason and study_exit_code(verdicts) == 130
+    assert (
+        "not begun" in verdicts[1].reason
+        and combined_exit_code(verdict.boundary.exit_code for verdict in verdicts) == 130
+    )
 
 
 def test_every_trial_is_preceded_by_a_decision_with_its_reason() -> None:

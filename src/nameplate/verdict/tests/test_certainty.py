@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nameplate.contract.errors import CallerError
 from nameplate.contract.rules import Rules
 from nameplate.contract.slo import Slo
-from nameplate.statistics.binomial import allowed_over, upper_bound
+from nameplate.statistics.binomial import upper_bound
 from nameplate.statistics.censoring import Bounds
 from nameplate.verdict.certainty import (
     MOST_TRIALS,
@@ -58,13 +58,19 @@ def judged(trials: Sequence[tuple[SloResult]], rules: Rules = RULES, steps: int 
     return judge_level(7, [one[0].status for one in trials], rules, trials, steps).status
 
 
+def test_what_a_p95_needs_at_95_percent() -> None:
+    """0 over of 64, 4 of 192 and 17 of 512 are the most that bound the share below 5%."""
+    assert [allowed(n, 0.05, 0.95) for n in (58, 59, 64, 192, 512)] == [None, 0, 0, 4, 17]
+
+
 @settings(max_examples=40)
 @given(st.integers(1, 2000), st.floats(0.001, 0.2), st.sampled_from([0.5, 0.9, 0.95, 0.9875, 0.9999]))
 def test_what_is_allowed_is_what_the_exact_bound_allows(n: int, share: float, confidence: float) -> None:
     """The same number as by Clopper and Pearson's bound: one more over would lift it to the share."""
     few = allowed(n, share, confidence)
-    assert few == allowed_over(n, share, confidence)
-    if few is not None:
+    if few is None:
+        assert upper_bound(0, n, confidence) >= share
+    else:
         assert upper_bound(few, n, confidence) < share <= upper_bound(few + 1, n, confidence)
 
 
