@@ -152,16 +152,18 @@ def test_capacity_finds_a_boundary_and_verifies(url: str, tmp_path: Path) -> Non
     assert shape["status"] in ("confirmed", "noisy")
     assert shape["rated"] is not None and shape["rated"] >= 1
     assert shape["fail"] is not None and shape["fail"] > shape["rated"]
-    # Four run at once, and TTFT broke: the limit is made of the queue for these four places.
     limit = shape["limit"]
     assert limit["of"] == "ttft" and not limit["estimated"]
-    assert "queue" in [one["name"] for one in limit["made_of"]], limit
     assert (
         sum(one["fail_ns"] - one["alone_ns"] for one in limit["parts"])
         == limit["fail_ns"] - limit["alone_ns"]
     )
-    seen = limit["levels"][-1]["held_back"]
-    assert seen["waited"] > 0 and seen["running_limit"] == 4
+    if shape["fail"] > 4:
+        # Four run at once, and TTFT broke: the limit is made of the queue for these four places. A machine that others
+        # keep busy may break it with fewer.
+        assert "queue" in [one["name"] for one in limit["made_of"]], limit
+        seen = limit["levels"][-1]["held_back"]
+        assert seen["waited"] > 0 and seen["running_limit"] == 4
     report = nameplate("verify", str(out))
     assert all(check["status"] == "pass" for check in report["checks"]), report
     held = nameplate("check", str(out), url)
