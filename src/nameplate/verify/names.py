@@ -105,7 +105,7 @@ GATES: dict[Name, str] = {
     Name.no_other_traffic: "the server never held more requests than ours",
     Name.server_counters: "the server's own counters agree with ours",
     Name.same_server: "the server's identity did not change and its counters did not fall",
-    Name.planned_concurrency: "the load was as concurrent as planned",
+    Name.planned_concurrency: "the load was as planned, and what a rate study asks of its queue and latency held",
     Name.readiness: "held streams were ready by their rule when the window began, and it is as long as planned",
     Name.whole_evidence: "the evidence was whole when the trial was judged",
 }

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from nameplate import __version__
 from nameplate.measure.result import TrialResult
-from nameplate.verdict.gate import Gate, GateResult
+from nameplate.verdict.gate import SUSTAINED, Gate, GateResult
 from nameplate.verify.compare import ABSENT, Path, differences, told
 from nameplate.verify.ledger import Ledger, clipped
 from nameplate.verify.names import GATES, Name
@@ -39,7 +39,7 @@ GATES_OF: dict[Name, tuple[Gate, ...]] = {
     Name.no_other_traffic: (Gate.no_other_traffic,),
     Name.server_counters: (Gate.server_counters,),
     Name.same_server: (Gate.identity,),
-    Name.planned_concurrency: (Gate.concurrency, Gate.arrivals),
+    Name.planned_concurrency: (Gate.concurrency, Gate.arrivals, *SUSTAINED),
     Name.whole_evidence: (Gate.evidence,),
 }
 
@@ -128,23 +128,25 @@ def _check_gates(
     ours = {result.gate: result for result in recomputed}
     for name, gates in GATES_OF.items():
         for gate in gates:
-            theirs = by_gate.get(gate, [])
+            theirs, found = by_gate.get(gate, []), ours.get(gate)
             if not same_version and not theirs:
                 # An earlier version did not know every gate; what it judged stands in its verdict.
                 continue
-            if not same_version:
-                theirs = [structs.replace(result, detail=ours[gate].detail) for result in theirs]
-            if theirs != [ours[gate]]:
-                ledger.fail(name, _told(gate, theirs, ours[gate]))
+            if not same_version and found is not None:
+                theirs = [structs.replace(result, detail=found.detail) for result in theirs]
+            # Not every trial is judged by every gate.
+            if theirs != ([] if found is None else [found]):
+                ledger.fail(name, _told(gate, theirs, found))
         if name in GATES:
-            ledger.close(name, *_summary([ours[gate] for gate in gates]))
+            ledger.close(name, *_summary([ours[gate] for gate in gates if gate in ours]))
 
 
-def _told(gate: Gate, recorded: list[GateResult], recomputed: GateResult) -> str:
+def _told(gate: Gate, recorded: list[GateResult], recomputed: GateResult | None) -> str:
     said = (
         " and ".join(f"{result.status} ({clipped(result.detail, 120)})" for result in recorded) or "nothing"
     )
-    return f"{gate}: recorded {said}, recomputed {recomputed.status} ({clipped(recomputed.detail, 120)})"
+    ours = "nothing" if recomputed is None else f"{recomputed.status} ({clipped(recomputed.detail, 120)})"
+    return f"{gate}: recorded {said}, recomputed {ours}"
 
 
 def _summary(results: Iterable[GateResult]) -> tuple[str, int, str]:

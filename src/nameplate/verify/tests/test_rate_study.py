@@ -115,3 +115,17 @@ def test_a_queue_that_was_changed_in_a_result_is_seen(study: Path) -> None:
     edit_json(trial, layout.RESULT, calm)
     seal_study(study)
     assert Name.published_numbers in failing(study)
+
+
+def test_a_gate_of_the_queue_that_was_changed_in_a_result_is_seen(study: Path) -> None:
+    """What a rate study alone judges by is held against the evidence like every other gate."""
+    trial = confirmation(study)
+
+    def forge(result: Any) -> None:
+        for gate in result["gates"]:
+            if gate["gate"] == "bounded_queue":
+                gate["status"] = "fail" if gate["status"] == "pass" else "pass"
+
+    edit_json(trial, layout.RESULT, forge)
+    seal_study(study)
+    assert "bounded_queue" in failing(study)[Name.planned_concurrency]
