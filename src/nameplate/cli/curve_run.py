@@ -9,7 +9,13 @@ from typing import Any
 from msgspec import structs
 
 from nameplate.cli.ground import require_descriptors
-from nameplate.cli.request import Address, Options, default_directory, read_address, read_contract
+from nameplate.cli.request import (
+    Options,
+    default_directory,
+    read_address,
+    read_address_again,
+    read_contract,
+)
 from nameplate.cli.speed_run import TOLD_ANEW, tell_unused
 from nameplate.cli.study_run import conditions_of
 from nameplate.contract.arrivals import ArrivalPlan
@@ -69,17 +75,7 @@ def _resume(
     before = read_curve(archive.directory) if archive.sealed else None
     if before is not None and before.finished and not any(row.status in _OPEN for row in before.rows):
         return before, archive.directory
-    stored = contract.target
-    if text is not None:
-        address = read_address(text, options)
-    elif stored.host == "sim":
-        raise CallerError("The study ran on the built-in engine.", hint="Name it again: sim:PRESET.")
-    else:
-        address = Address(stored)
-    if address.preset is None and address.target.url != stored.url:
-        raise CallerError(
-            f"The study belongs to {stored.url}, not to {address.target.url}.", hint="Begin a new study."
-        )
+    address = read_address_again(text, options, contract.target)
     left = without_restarts(archive.reopen())
     with conditions_of(address, options, arguments, contract, _expected(contract.curve)) as (conditions, _):
         prepared = prepare_curve_again(conditions, archive)

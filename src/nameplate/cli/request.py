@@ -65,6 +65,18 @@ def read_address(text: str, options: Options) -> Address:
     return Address(target)
 
 
+def read_address_again(text: str | None, options: Options, stored: Target) -> Address:
+    """Read where a study that goes on finds its server, `stored` without a word; CallerError for another server."""
+    if text is None and stored.host == "sim":
+        raise CallerError("The study ran on the built-in engine.", hint="Name it again: sim:PRESET.")
+    address = Address(stored) if text is None else read_address(text, options)
+    if address.preset is None and address.target.url != stored.url:
+        raise CallerError(
+            f"The study belongs to {stored.url}, not to {address.target.url}.", hint="Begin a new study."
+        )
+    return address
+
+
 def _dialect(target: Target, options: Options) -> Target:
     return structs.replace(
         target,

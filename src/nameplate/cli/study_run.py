@@ -20,6 +20,7 @@ from nameplate.cli.request import (
     default_directory,
     proxy_notice,
     read_address,
+    read_address_again,
     read_contract,
     read_credentials,
     read_facts,
@@ -186,17 +187,7 @@ def _resume(
         raise CallerError(
             f"{options['resume']} is a {kind} study.", hint=f"Go on with it by nameplate {kind} --resume."
         )
-    stored = contract.target
-    if text is not None:
-        address = read_address(text, options)
-    elif stored.host == "sim":
-        raise CallerError("The study ran on the built-in engine.", hint="Name it again: sim:PRESET.")
-    else:
-        address = Address(stored)
-    if address.preset is None and address.target.url != stored.url:
-        raise CallerError(
-            f"The study belongs to {stored.url}, not to {address.target.url}.", hint="Begin a new study."
-        )
+    address = read_address_again(text, options, contract.target)
     left = archive.reopen()
     expectations = read_expectations(options["expect"], contract.shapes)
     with conditions_of(address, options, arguments, contract) as (conditions, _target):

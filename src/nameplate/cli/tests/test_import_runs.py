@@ -4,36 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from nameplate.cli.main import main
+from nameplate.cli.tests.conftest import Run
 from nameplate.exchange.peers import importing
 from nameplate.exchange.peers.run import decode
 from nameplate.exchange.peers.tests.making import ALL, HERE, RAW, SGLANG, SUMMARY, VLLM, golden, lines, put
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run the command in this process; return its exit code and what it printed."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["nameplate", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capfd.readouterr()
-        assert "Traceback" not in captured.err + captured.out
-        code = stop.value.code
-        return (code if isinstance(code, int) else 0), captured.out, captured.err
-
-    return call
 
 
 @pytest.mark.parametrize("name", ALL)

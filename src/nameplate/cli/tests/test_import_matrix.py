@@ -1,40 +1,19 @@
-"""The two commands, from files to files."""
+"""`nameplate import` and `export` of llm-inference-bench, from files to files."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from nameplate.cli.main import COMMANDS, main
+from nameplate.cli.main import COMMANDS
+from nameplate.cli.tests.conftest import Run
 from nameplate.exchange import loose
 from nameplate.exchange.inference_bench.tests.making import PUBLISHED, cell, file, ours
 from nameplate.measure.speed_result import SpeedResult, decode_speed, encode_speed
 from nameplate.verdict.cell import CellStatus
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run the command in this process; return its exit code and what it printed."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["nameplate", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capfd.readouterr()
-        assert "Traceback" not in captured.err + captured.out
-        code = stop.value.code
-        return (code if isinstance(code, int) else 0), captured.out, captured.err
-
-    return call
 
 
 def test_import_leaves_the_result_and_the_file(run: Run) -> None:
