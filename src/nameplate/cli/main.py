@@ -24,6 +24,7 @@ COMMANDS = {
     "probe": "Say what a server is, what works, and how to turn on what is missing.",
     "verify": "Recompute every published number of a trial or study from its raw evidence.",
     "show": "Print one request of a trial, event by event; or what a speed study or a soak came to.",
+    "report": "Write one page over runs, which opens offline: answers, figures, tables, trials.",
     "check": "Say whether a plate still holds for a server.",
     "import": "Read a result of AIPerf, GuideLLM, vLLM, SGLang or llm-inference-bench: checked, judged anew.",
     "export": "Write a result as a file of llm-inference-bench or AIPerf, as CSV or as OpenMetrics text.",

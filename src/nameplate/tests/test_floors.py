@@ -28,6 +28,7 @@ FLOORS = {
     "studies": 5,
     "exchange": 5,
     "report": 6,
+    "pages": 6,
     "cli": 6,
 }
 
@@ -42,7 +43,9 @@ SIDEWAYS = {
     ("sim", "client"),
     ("verify", "measure"),
     ("studies", "trial"),
+    ("pages", "report"),
     ("cli", "report"),
+    ("cli", "pages"),
 }
 
 # Pure rooms take time and bytes as arguments: no clock, no socket, no process, no file.

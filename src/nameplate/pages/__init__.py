@@ -1,0 +1,1 @@
+"""What people see in a browser: pages that open offline, from evidence on disk."""

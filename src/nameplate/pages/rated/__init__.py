@@ -1,0 +1,1 @@
+"""Pages of capacity and rate studies: the boundary, its trials against the limit, and the search."""

@@ -1,0 +1,63 @@
+"""The trials of one shape as points, which figures are drawn from."""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import Struct
+
+from nameplate.contract.levels import levels_of
+from nameplate.contract.slo import Slo
+from nameplate.measure.plate import PlateShape
+from nameplate.measure.result import TrialResult
+from nameplate.pages.subject import RatedSubject
+
+
+class Point(Struct, frozen=True, kw_only=True):
+    """Hold one trial of a level; `judged` are nanoseconds or a share, null where it is infinite or absent."""
+
+    key: str
+    role: str
+    order: int
+    level: float
+    told: str
+    status: str
+    judged: float | None
+    never: bool
+    output_per_s: float | None
+    requests_per_s: float | None
+
+
+def points_of(subject: RatedSubject, shape: PlateShape, slo: Slo | None) -> list[Point]:
+    """Return the shape's locator and confirmation trials in the order in which they ran."""
+    levels = levels_of(subject.plate.contract)
+    found: list[Point] = []
+    for result in subject.results:
+        plan = result.plan
+        if plan.shape != shape.shape or plan.role not in ("locator", "confirmation"):
+            continue
+        judged, never = _judged(result, slo)
+        rates = result.measurement.rates
+        found.append(
+            Point(
+                key=plan.key,
+                role=plan.role,
+                order=len(found) + 1,
+                level=levels.value(plan.level),
+                told=levels.name(plan.level),
+                status=result.verdict.status,
+                judged=judged,
+                never=never,
+                output_per_s=None if rates.tokens_whole is None else rates.tokens_whole.per_s,
+                requests_per_s=None if rates.requests_whole is None else rates.requests_whole.per_s,
+            )
+        )
+    return found
+
+
+def _judged(result: TrialResult, slo: Slo | None) -> tuple[float | None, bool]:
+    found = next((one for one in result.verdict.slos if one.slo == slo), None)
+    bounds = None if found is None else found.whole.bounds
+    if bounds is None:
+        return None, False
+    return (None, True) if math.isinf(bounds.best) else (bounds.best, False)

@@ -1,0 +1,57 @@
+"""The page of one or more runs: the answers first, then everything each of them rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import htpy as h
+
+from nameplate.contract.errors import CallerError
+from nameplate.pages.document import document
+from nameplate.pages.rated import answer as rated_answer
+from nameplate.pages.rated import section as rated_section
+from nameplate.pages.subject import RatedSubject, Subject
+from nameplate.pages.terms import glossary
+from nameplate.report import numbers
+from nameplate.report.safe import safe
+
+
+def report_page(subjects: Sequence[Subject]) -> str:
+    """Return one page over these runs, in the order given; at least one."""
+    several = len(subjects) > 1
+    body: list[h.Node] = []
+    if several:
+        body.append(h.h1[f"{numbers.count(len(subjects), 'run')}, side by side"])
+        body.append(_contents(subjects))
+    for position, subject in enumerate(subjects):
+        heading = h.h2 if several else h.h1
+        body.append(_run(subject, heading, position))
+    terms = [name for subject in subjects for name in _terms(subject)]
+    body.append(glossary(terms))
+    first = subjects[0].name
+    return document(
+        f"{first} and {len(subjects) - 1} more · nameplate" if several else f"{first} · nameplate",
+        h.div(id="answer")[body],
+        made=f"Report of {numbers.count(len(subjects), 'run')}"
+        if several
+        else f"Report of {safe(first, 100)}",
+    )
+
+
+def _contents(subjects: Sequence[Subject]) -> h.Element:
+    return h.nav(".contents", aria_label="Runs on this page")[
+        h.ol[[h.li[h.a(href=f"#run-{at}")[safe(one.name, 80)]] for at, one in enumerate(subjects)]]
+    ]
+
+
+def _run(subject: Subject, heading: h.Element, position: int) -> h.Element:
+    """Return one run: its answer, and all it rests on."""
+    if isinstance(subject, RatedSubject):
+        parts = (rated_answer.answer_block(subject, heading), rated_section.rated_section(subject))
+    else:
+        raise CallerError(f"{subject.name} has no page yet.")
+    return h.article(id=f"run-{position}", aria_label=safe(subject.name, 200))[parts]
+
+
+def _terms(subject: Subject) -> Sequence[str]:
+    return rated_section.TERMS if isinstance(subject, RatedSubject) else ()

@@ -1,0 +1,1 @@
+"""Pages of single trials: every request, every distribution, every check."""
