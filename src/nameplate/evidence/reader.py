@@ -63,6 +63,10 @@ class TrialReader:
         """Read all request rows, by index."""
         return sorted(self._lines(layout.REQUESTS, RequestRow), key=lambda row: row.index)
 
+    def each_row(self) -> Iterator[RequestRow]:
+        """Yield all request rows as they stand, in the order in which their requests ended."""
+        return self._lines(layout.REQUESTS, RequestRow)
+
     def journal(self) -> list[JournalEntry]:
         return list(self._lines(layout.JOURNAL, JournalEntry))
 

@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 
 from nameplate import __version__
+from nameplate.contract.contract import Contract
+from nameplate.contract.plan import TrialPlan
 from nameplate.evidence.header import TrialHeader
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
@@ -58,7 +60,7 @@ def aiperf_of(
         "aiperf_version": f"nameplate {__version__}",
         "benchmark_id": header.contract.nonce,
         "was_cancelled": any(row.outcome in (Outcome.cancelled, Outcome.unfinished) for row in measured),
-        "input_config": _config(header),
+        "input_config": config_of(header.contract, header.plan),
         "run_info": {
             "random_seed": header.contract.seed,
             "trial": header.plan.attempt,
@@ -106,10 +108,13 @@ def _totals(measured: Sequence[RequestRow], ok: Sequence[RequestRow]) -> dict[st
     }
 
 
-def _config(header: TrialHeader) -> Mapping[str, Any]:
-    target, plan = header.contract.target, header.plan
+def config_of(contract: Contract, plan: TrialPlan, soak: bool = False) -> Mapping[str, Any]:
+    """Return what load was asked for; a soak is bounded by time, its count of requests never reached."""
+    target = contract.target
     arrivals = plan.arrivals
-    load: dict[str, Any] = {"request_count": plan.requests, "warmup_request_count": plan.warmup}
+    load: dict[str, Any] = (
+        {} if soak else {"request_count": plan.requests, "warmup_request_count": plan.warmup}
+    )
     if arrivals is None:
         load["concurrency"] = plan.concurrency
     else:

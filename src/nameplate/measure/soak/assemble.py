@@ -28,6 +28,8 @@ SUBMITTING = SUBMISSION[1], RUNNING[1]
 DRAINED = "submission began", "the drain ended"
 SEEN = "submission began", "the last evidence"
 COMPLETED = "first request sent", "last ok request ended"
+# What is counted by the time in which all of it happened, as other tools do.
+OUTPUT_ALONE, REQUESTS_ALONE = "output tokens of ok requests alone", "ok requests alone"
 
 
 class Folded(Struct, kw_only=True):
@@ -175,8 +177,8 @@ def _rates(
     ]
     if tally.first_sent_ns is not None and tally.last_ok_ns is not None:
         completed = Window(tally.first_sent_ns, tally.last_ok_ns, *COMPLETED)
-        found.append(_rate("output tokens of ok requests alone", tally.output_ok, completed, tally.estimated))
-        found.append(_rate("ok requests alone", tally.ok, completed))
+        found.append(_rate(OUTPUT_ALONE, tally.output_ok, completed, tally.estimated))
+        found.append(_rate(REQUESTS_ALONE, tally.ok, completed))
     return tuple(rate for rate in found if rate is not None)
 
 
