@@ -30,6 +30,7 @@ from nameplate.cli.options import (
 def command(target: str | None, **options: Any) -> int:
     """Find the largest concurrency at which TARGET (a URL, or sim:PRESET) keeps the SLOs, and prove it."""
     from nameplate.cli import study_run
+    from nameplate.cli.ending import write_report
     from nameplate.cli.output import print_json
     from nameplate.report.capacity import capacity_summary
     from nameplate.report.console import answers
@@ -42,4 +43,6 @@ def command(target: str | None, **options: Any) -> int:
         answers().print(
             capacity_summary(found.plate, directory, again, record=found.record, results=found.results)
         )
+    if not options["no_report"]:
+        write_report(directory)
     return found.plate.exit_code

@@ -73,6 +73,7 @@ from nameplate.cli.options import (
 def command(target: str | None, **options: Any) -> int:
     """Measure TARGET (a URL, or sim:PRESET) level by level: what more load adds, output or waiting."""
     from nameplate.cli import curve_run
+    from nameplate.cli.ending import write_report
     from nameplate.cli.output import print_json
     from nameplate.cli.study_run import repeating
     from nameplate.report.console import answers
@@ -83,4 +84,6 @@ def command(target: str | None, **options: Any) -> int:
         print_json(result)
     else:
         answers().print(curve_summary(result, directory, repeating(tuple(sys.argv[1:]))))
+    if not options["no_report"]:
+        write_report(directory)
     return result.exit_code if result.exit_code is not None else 4

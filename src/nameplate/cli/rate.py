@@ -31,6 +31,7 @@ def command(target: str | None, **options: Any) -> int:
     """Find the highest request rate at which TARGET (a URL, or sim:PRESET) keeps the SLOs, its queue is bounded and its
     latency steady, and prove it."""
     from nameplate.cli import study_run
+    from nameplate.cli.ending import write_report
     from nameplate.cli.output import print_json
     from nameplate.cli.request import read_rates
     from nameplate.report.capacity import capacity_summary
@@ -45,4 +46,6 @@ def command(target: str | None, **options: Any) -> int:
         answers().print(
             capacity_summary(found.plate, directory, again, record=found.record, results=found.results)
         )
+    if not options["no_report"]:
+        write_report(directory)
     return found.plate.exit_code

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-NAME = "report.html"
+from nameplate.cli.ending import REPORT
 
 
 @click.command("report")
@@ -25,7 +25,7 @@ def command(directories: tuple[Path, ...], out: Path | None) -> int:
     from nameplate.report.console import people
 
     page = report_page([gather(directory) for directory in directories])
-    path = out or (directories[0] / NAME if len(directories) == 1 else Path(NAME))
+    path = out or (directories[0] / REPORT if len(directories) == 1 else Path(REPORT))
     write_page(path, page)
     people().print(f"{path} ({len(page.encode()) / 1e6:.1f} MB)", markup=False, highlight=False)
     return 0

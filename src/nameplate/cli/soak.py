@@ -70,6 +70,7 @@ def command(target: str | None, **options: Any) -> int:
     everything so far is on disk: --resume goes on, and `nameplate watch DIR` looks on from another terminal.
     """
     from nameplate.cli import soak_run
+    from nameplate.cli.ending import write_report
     from nameplate.cli.output import print_json
     from nameplate.report.console import answers
     from nameplate.report.soak import soak_summary
@@ -79,4 +80,6 @@ def command(target: str | None, **options: Any) -> int:
         print_json(found.record.result)
     else:
         answers().print(soak_summary(found.record, found.directory))
+    if not options["no_report"]:
+        write_report(found.directory)
     return found.record.exit_code or 0

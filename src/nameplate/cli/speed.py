@@ -112,6 +112,7 @@ from nameplate.cli.options import evidence_options, sampling_options, server_opt
 def command(target: str | None, **options: Any) -> int:
     """Measure how fast TARGET (a URL, or sim:PRESET) is, by context length and by simultaneous requests."""
     from nameplate.cli import speed_run
+    from nameplate.cli.ending import write_report
     from nameplate.cli.output import print_json
     from nameplate.cli.redaction import redacted
     from nameplate.cli.study_run import repeating
@@ -129,4 +130,6 @@ def command(target: str | None, **options: Any) -> int:
         if options["all_measurements"]:
             answers().print()
             answers().print(all_measurements(result, discarded=shown))
+    if not options["no_report"]:
+        write_report(directory)
     return result.exit_code if result.exit_code is not None else 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -37,6 +36,7 @@ from nameplate.contract.rules import Rules
 from nameplate.contract.target import Target
 from nameplate.measure.result import TrialResult
 from nameplate.prompts.dataset import Dataset
+from nameplate.report import again
 from nameplate.report.live import LiveView, QuietView
 from nameplate.report.soak_live import SoakView
 from nameplate.studies.archive import StudyArchive
@@ -165,16 +165,8 @@ def run_boundary(
 
 
 def repeating(arguments: tuple[str, ...]) -> str:
-    """Return the command that repeats a study: the same, but for the directory, which is taken now."""
-    words = list(redacted_command(arguments))
-    for at, word in enumerate(words):
-        if word == "--out":
-            del words[at : at + 2]
-            break
-        if word.startswith("--out="):
-            del words[at]
-            break
-    return shlex.join(words)
+    """Return the command that repeats a study begun with these arguments."""
+    return again.repeating(redacted_command(arguments))
 
 
 def _resume(

@@ -73,6 +73,7 @@ _SPEEDS = ("concurrency", "rate", "ramp", "steps", "trace")
 def command(target: str, **options: Any) -> int:
     """Run and seal one trial against TARGET (a URL, or sim:PRESET) and print its measurements."""
     from nameplate.cli import study_run
+    from nameplate.cli.ending import write_report
     from nameplate.cli.output import print_json
     from nameplate.report.console import answers
     from nameplate.report.trial import trial_summary
@@ -92,6 +93,8 @@ def command(target: str, **options: Any) -> int:
         print_json(result)
     else:
         answers().print(trial_summary(result, directory))
+    if not options["no_report"]:
+        write_report(directory.parent.parent)
     return Interrupted.exit_code if result.interrupted else trial_exit_code(result.verdict.status)
 
 

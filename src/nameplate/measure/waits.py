@@ -148,7 +148,8 @@ def _reconciled(evidence: TrialEvidence, same: Rows, sent: int, looks: HeldBack 
 
     def part(name: str, bound: Callable[[RequestRow], float | None]) -> Part | None:
         grown = time_delta(_between(evidence, others, name) if apart else before, after, f"{name}_s")
-        if grown is None or grown[1] != len(members):
+        # Of a load that was cut before any measured request ended, only the warm-up was timed.
+        if grown is None or grown[1] != len(members) or not members:
             return None
         counts = _counts(evidence.histograms_before, evidence.histograms_after, name, len(same))
         return _part(grown, counts, [bound(row) for row in others])

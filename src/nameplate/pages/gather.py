@@ -56,6 +56,9 @@ def gather(directory: Path) -> Subject:
             directory=directory, trials=trials, manifest_sha256=digest, result=decode_speed(data)
         )
     if (directory / layout.CONTRACT).is_file():
+        alone = list((directory / layout.TRIALS).glob(f"*/{layout.HEADER}"))
+        if len(alone) == 1:
+            return _trial(alone[0].parent)
         raise CallerError(
             f"{directory} is a study that ended before its first trial: it has a contract and no result.",
             hint="Run it again.",

@@ -9,9 +9,11 @@ import htpy as h
 
 from nameplate.contract.contract import Contract
 from nameplate.contract.identity import PORTABLE, Fact
+from nameplate.contract.sampling import Sampling
 from nameplate.pages.table import Cell, Column, table
 from nameplate.pages.values import ABSENT
 from nameplate.pages.words import command, facts
+from nameplate.report.again import repeating
 from nameplate.report.identity import value_of
 from nameplate.report.safe import safe
 
@@ -39,13 +41,13 @@ def server_card(known: Mapping[str, Fact], address: str) -> h.Element:
         fact = known.get(name)
         said: h.Node = h.span(".soft")["not stated"] if fact is None else value_of(fact)
         entries.append((title, said))
-    return h.div(".card")[h.h3["Server"], facts(entries)]
+    return h.div(".card")[h.h2["Server"], facts(entries)]
 
 
 def launch(known: Mapping[str, Fact]) -> h.Node:
     """Return the server's launch command, keys redacted as they were on disk; nothing where it is not known."""
     fact = known.get("server_arguments")
-    return None if fact is None else h.div[h.h3["Launch command"], command(str(fact.value))]
+    return None if fact is None else h.div[h.h2["Launch command"], command(str(fact.value))]
 
 
 def identity_table(known: Mapping[str, Fact], missing: Sequence[str] = ()) -> h.Element:
@@ -69,7 +71,7 @@ def identity_table(known: Mapping[str, Fact], missing: Sequence[str] = ()) -> h.
 def evidence_card(
     directory: str,
     digest: str | None,
-    again: str,
+    again: Sequence[str],
     began: datetime | None,
     ended: datetime | None,
     simulated: bool,
@@ -82,7 +84,7 @@ def evidence_card(
         when += f" to {ended:%H:%M}" if ended.date() == began.date() else f" to {ended:%Y-%m-%d %H:%M}"
     time = f"{when}, in simulated time: a model of a server, not a machine" if simulated else when
     return h.div(".card")[
-        h.h3["Evidence"],
+        h.h2["Evidence"],
         facts(
             [
                 ("When", time),
@@ -93,23 +95,33 @@ def evidence_card(
                 *more,
             ]
         ),
-        h.h4["Repeat"],
-        command(again),
+        h.h3["Repeat"],
+        command(repeating(again)) if again else ABSENT,
     ]
+
+
+def sampling_words(sampling: Sampling) -> str:
+    """Say how the model is asked to generate: only what is sent."""
+    said = [
+        f"{name.replace('_', '-')} {value:g}"
+        for name in ("temperature", "top_p", "top_k")
+        if (value := getattr(sampling, name)) is not None
+    ]
+    said += ["a seed a request"] if sampling.seed_per_request else []
+    return ", ".join([*said, "ignore_eos" if sampling.ignore_eos else "answers stop by themselves"])
 
 
 def contract_card(contract: Contract, entries: Sequence[tuple[h.Node, h.Node]]) -> h.Element:
     """Return what was fixed before the first request; `entries` are those of the study's kind."""
-    sampling = contract.sampling
     return h.div(".card")[
-        h.h3["Contract"],
+        h.h2["Contract"],
         facts(
             [
                 *entries,
                 ("Model asked for", safe(contract.target.model, 200)),
                 ("API", safe(contract.target.api, 40)),
                 ("Cache", safe(contract.cache, 200)),
-                ("Sampling", safe(sampling, 300)),
+                ("Sampling", sampling_words(contract.sampling)),
                 ("Seed", str(contract.seed)),
                 ("Nonce", h.span(".digest")[safe(contract.nonce, 80)]),
             ]

@@ -21,11 +21,10 @@ def report_page(subjects: Sequence[Subject]) -> str:
     several = len(subjects) > 1
     body: list[h.Node] = []
     if several:
-        body.append(h.h1[f"{numbers.count(len(subjects), 'run')}, side by side"])
+        body.append(h.p(".lead")[f"{numbers.count(len(subjects), 'run')} on one page"])
         body.append(_contents(subjects))
     for position, subject in enumerate(subjects):
-        heading = h.h2 if several else h.h1
-        body.append(_run(subject, heading, position))
+        body.append(_run(subject, position))
     terms = [name for subject in subjects for name in _terms(subject)]
     body.append(glossary(terms))
     first = subjects[0].name
@@ -44,10 +43,10 @@ def _contents(subjects: Sequence[Subject]) -> h.Element:
     ]
 
 
-def _run(subject: Subject, heading: h.Element, position: int) -> h.Element:
+def _run(subject: Subject, position: int) -> h.Element:
     """Return one run: its answer, and all it rests on."""
     if isinstance(subject, RatedSubject):
-        parts = (rated_answer.answer_block(subject, heading), rated_section.rated_section(subject))
+        parts = (rated_answer.answer_block(subject), rated_section.rated_section(subject))
     else:
         raise CallerError(f"{subject.name} has no page yet.")
     return h.article(id=f"run-{position}", aria_label=safe(subject.name, 200))[parts]

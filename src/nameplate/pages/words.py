@@ -53,12 +53,12 @@ def facts(entries: Iterable[tuple[h.Node, h.Node] | None]) -> h.Element:
     return h.dl(".facts")[[(h.dt[entry[0]], h.dd[entry[1]]) for entry in entries if entry is not None]]
 
 
-def warnings(told: Sequence[Warned], title: str) -> h.Node:
+def warnings(told: Sequence[Warned], title: str, heading: h.Element = h.h2) -> h.Node:
     """Return warnings with their reason and what to try; nothing where there is none."""
     if not told:
         return None
     return h.section(aria_label=title)[
-        h.h3[title],
+        heading[title],
         h.ul(".plain")[
             [
                 h.li[h.strong[safe(one.what, 500)], " ", safe(f"{one.why} {one.hint}".strip(), 2000)]

@@ -62,7 +62,7 @@ def boundary_table(shape: PlateShape, contract: Contract) -> RenderableType | No
         parts.append(indented(Text(numbers.UNSUPPORTED_NOTE, style="dim")))
     if contract.rate is not None:
         parts.append(indented(judged_by(contract)))
-    parts += [indented(_because(trial)) for trial in shape.confirmations if _needs_reason(trial)]
+    parts += [indented(_because(trial)) for trial in shape.confirmations if needs_reason(trial)]
     return Group(*parts)
 
 
@@ -85,8 +85,8 @@ def _columns(contract: Contract) -> tuple[list[Column], list[Field]]:
         (slo.metric, f"p{slo.percentile:g}"): slo for slo in contract.slos if slo.percentile is not None
     }
     for slo in contract.slos:
-        held = (slo.metric, "" if slo.percentile is None else f"p{slo.percentile:g}")
-        if held not in {(metric, name) for metric, name, _ in _SHOWN}:
+        own_name = (slo.metric, "" if slo.percentile is None else f"p{slo.percentile:g}")
+        if own_name not in {(metric, name) for metric, name, _ in _SHOWN}:
             columns.append(Column(_head(slo)))
             fields.append(slo)
     for metric, name, rank in _SHOWN:
@@ -132,12 +132,12 @@ def _cell_of(field: Field, trial: PlateTrial) -> Cell:
     if isinstance(field, str):
         return numbers.ABSENT if trial.open_loop is None else _open(field, trial.open_loop)
     metric, name = field
-    held = _held(metric, trial)
-    value: float | None = getattr(held, f"{name}_ns")
-    return numbers.quantile(value, held.n, name in held.unsupported)
+    told = held(metric, trial)
+    value: float | None = getattr(told, f"{name}_ns")
+    return numbers.quantile(value, told.n, name in told.unsupported)
 
 
-def _held(metric: str, trial: PlateTrial) -> Quantiles:
+def held(metric: str, trial: PlateTrial) -> Quantiles:
     """Return a metric's percentiles; those of an open loop from schedule, as its SLOs are judged."""
     found: Quantiles = getattr(trial, metric)
     if trial.open_loop is None:
@@ -172,7 +172,7 @@ def judged(result: SloResult, sample: SloSample) -> str:
     return f"{'>=' if open_ended else ''}{said}{mark}"
 
 
-def _needs_reason(trial: PlateTrial) -> bool:
+def needs_reason(trial: PlateTrial) -> bool:
     """Tell whether the table's numbers alone do not show why the trial ended as it did."""
     if trial.status == "pass":
         return False

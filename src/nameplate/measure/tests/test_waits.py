@@ -241,6 +241,15 @@ def test_requests_that_did_not_finish_are_missing_and_counted() -> None:
     assert waits.rest_mean_ns is not None
 
 
+def test_a_load_that_was_cut_before_any_request_ended_has_no_parts() -> None:
+    """Only the warm-up was timed, and a sample tells it apart: no member, no mean, and nothing is divided by none."""
+    between = reading(2 * S, 102, 7.1, 9.1)
+    given = case(idle_after=reading(90 * S, 102, 7.1, 9.1), samples=[between])
+    waits = measure_waits(structs.replace(given, rows=failed(64)))
+    assert waits is not None and (waits.n, waits.unobserved) == (0, 64)
+    assert (waits.queue, waits.prefill, waits.ttft_mean_ns, waits.rest_mean_ns) == (None, None, None, None)
+
+
 def test_a_queue_that_was_timed_for_more_than_finished_leaves_no_rest() -> None:
     """SGLang times the queue of requests that never end well: means of its own, not compared with ours."""
     after = ServerSample(9, 0, 0, queue_s=(10.3, 165), prefill_s=(12.3, 164))

@@ -15,7 +15,7 @@ const CONFIG = {
   axisY: {titleAngle: 0, titleAlign: "left", titleAnchor: "end", titleX: 0, titleY: -8, titleBaseline: "bottom", domain: false, ticks: false, tickCount: 5},
   legend: {
     labelColor: "var(--ink)", titleColor: "var(--ink)", labelFontSize: 12, titleFontSize: 12, orient: "bottom",
-    symbolStrokeWidth: 2, labelLimit: 260,
+    symbolStrokeWidth: 2, labelLimit: 260, titleLimit: 420,
   },
   header: {labelColor: "var(--ink)", titleColor: "var(--ink)", labelFontSize: 12},
   title: {color: "var(--ink)", subtitleColor: "var(--soft)", anchor: "start", fontSize: 13, fontWeight: 600},

@@ -17,15 +17,15 @@ from nameplate.report.words import answer, meaning, operating, promise
 from nameplate.verdict.certify import Certified
 
 
-def answer_block(subject: RatedSubject, heading: h.Element) -> h.Element:
-    """Return the answers of all shapes; `heading` is the element that holds the first sentence (h1 or h2)."""
+def answer_block(subject: RatedSubject) -> h.Element:
+    """Return the answers of all shapes, the first as the heading of the run."""
     plate = subject.plate
     told = [answer(shape, plate.contract) for shape in plate.shapes]
     worst = next((shape.status for shape in plate.shapes if shape.status != "confirmed"), "confirmed")
     broken = any(shape.status == "confirmed" and shape.pass_level is None for shape in plate.shapes)
     when = subject.began
     return h.section(class_=f"answer tone-{'bad' if broken else tone(worst)}")[
-        heading[safe(told[0], 600)],
+        h.h1[safe(told[0], 600)],
         [h.p(".lead")[h.strong[safe(line, 600)]] for line in told[1:]],
         h.p(".under")["These numbers are alternatives, one shape at a time, and not a sum."]
         if len(told) > 1

@@ -20,8 +20,7 @@ from nameplate.pages.table import Cell, Column, table
 from nameplate.pages.words import status
 from nameplate.report import numbers
 
-_STATUS = ("pass", "fail", "inconclusive", "invalid")
-_STATUS_COLOURS = ("good", "bad", "warn", "none")
+_VERDICTS = (("pass", "good"), ("fail", "bad"), ("inconclusive", "warn"), ("invalid", "none"))
 _ROLES = ("confirmation", "locator")
 
 
@@ -56,7 +55,7 @@ def boundary_figure(shape: PlateShape, contract: Contract, slo: Slo, points: Seq
                 "encoding": {
                     "x": level,
                     "y": axis("judged", f"{name}, {scale.unit}", scale={"zero": True}),
-                    "color": colour("status", _STATUS, _STATUS_COLOURS, "verdict"),
+                    "color": _verdicts(points),
                     "shape": _role_shape(),
                     "tooltip": hover,
                 },
@@ -70,7 +69,7 @@ def boundary_figure(shape: PlateShape, contract: Contract, slo: Slo, points: Seq
         encoding={
             "x": level,
             "y": axis("output", "output tok/s", scale={"zero": True}),
-            "color": colour("status", _STATUS, _STATUS_COLOURS, "verdict"),
+            "color": _verdicts(points),
             "shape": _role_shape(),
             "tooltip": hover,
         },
@@ -79,7 +78,9 @@ def boundary_figure(shape: PlateShape, contract: Contract, slo: Slo, points: Seq
         f"{name} decides, output throughput does not: {shape.shape}",
         "Each panel has a scale of its own. Where throughput overlaps across the boundary, only the "
         "latency tells the "
-        "levels apart. Circles are confirmation trials; crosses are the locator's, which never count.",
+        "levels apart. Circles are confirmation trials; crosses are the locator's, which never count, "
+        "and have no throughput "
+        "where they were cut short.",
         (judged, throughput),
         _points_table(points, slo, levels.head),
     )
@@ -124,7 +125,7 @@ def confirmations_figure(
                         "title": None,
                         "axis": {"labelLimit": 220},
                     },
-                    "color": colour("status", _STATUS, _STATUS_COLOURS, "verdict"),
+                    "color": _verdicts(point for _, _, point in rows),
                     "tooltip": [
                         {"field": "trial", "title": "trial"},
                         {"field": "judged", "title": f"{name}, {scale.unit}"},
@@ -182,7 +183,7 @@ def path_figure(contract: Contract, slo: Slo, points: Sequence[Point]) -> h.Node
                         _level_title(contract),
                         scale={"type": "log", "base": 2} if log else {"zero": False},
                     ),
-                    "color": colour("status", _STATUS, _STATUS_COLOURS, "verdict"),
+                    "color": _verdicts(points),
                     "shape": _role_shape(),
                     "tooltip": [
                         {"field": "trial"},
@@ -318,6 +319,13 @@ def limit_rule(slo: Slo, scale: TimeScale, on: Literal["x", "y"] = "y") -> dict[
             },
         ],
     }
+
+
+def _verdicts(points: Iterable[Point]) -> dict[str, object]:
+    """Return the colours of the verdicts that occur."""
+    occur = {point.status for point in points}
+    known = [(name, shade) for name, shade in _VERDICTS if name in occur]
+    return colour("status", [name for name, _ in known], [shade for _, shade in known], "verdict")
 
 
 def _role_shape() -> dict[str, object]:

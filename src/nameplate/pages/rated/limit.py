@@ -30,7 +30,7 @@ def limit_section(shape: PlateShape, levels: Levels, path: str) -> h.Node:
     names = level_names(shape, levels)
     words = limit_words(limit, names.get("fail", "the failing level"))
     return [
-        h.h4["What the limit is made of"],
+        h.h3["What the limit is made of"],
         paragraphs(words),
         _figure(limit, names, path)
         if any(level.split for level in limit.levels)

@@ -14,7 +14,10 @@ from nameplate.pages.subject import RatedSubject
 
 
 class Point(Struct, frozen=True, kw_only=True):
-    """Hold one trial of a level; `judged` are nanoseconds or a share, null where it is infinite or absent."""
+    """Hold one trial of a level; `judged` are nanoseconds or a share, null where it is infinite or absent.
+
+    Rates are null where a trial was cut short.
+    """
 
     key: str
     role: str
@@ -38,6 +41,8 @@ def points_of(subject: RatedSubject, shape: PlateShape, slo: Slo | None) -> list
             continue
         judged, never = _judged(result, slo)
         rates = result.measurement.rates
+        # A locator trial stops when its verdict is certain: what it sent is a burst, and no rate to compare.
+        cut = result.measurement.correctness.sent < plan.requests
         found.append(
             Point(
                 key=plan.key,
@@ -48,8 +53,8 @@ def points_of(subject: RatedSubject, shape: PlateShape, slo: Slo | None) -> list
                 status=result.verdict.status,
                 judged=judged,
                 never=never,
-                output_per_s=None if rates.tokens_whole is None else rates.tokens_whole.per_s,
-                requests_per_s=None if rates.requests_whole is None else rates.requests_whole.per_s,
+                output_per_s=None if cut or rates.tokens_whole is None else rates.tokens_whole.per_s,
+                requests_per_s=None if cut or rates.requests_whole is None else rates.requests_whole.per_s,
             )
         )
     return found

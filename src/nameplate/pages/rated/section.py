@@ -7,7 +7,7 @@ import htpy as h
 from nameplate.contract.levels import levels_of
 from nameplate.measure.plate import PlateShape
 from nameplate.pages.identity import contract_card, evidence_card, identity_table, launch, server_card
-from nameplate.pages.rated.answer import certificate, shape_facts
+from nameplate.pages.rated.answer import shape_facts
 from nameplate.pages.rated.figures import boundary_figure, confirmations_figure, path_figure, surface_figure
 from nameplate.pages.rated.limit import limit_section
 from nameplate.pages.rated.phases import phases
@@ -76,7 +76,7 @@ def _cards(subject: RatedSubject) -> h.Element:
         evidence_card(
             str(subject.directory),
             plate.study_manifest_sha256,
-            " ".join(("nameplate", *record.command)) if record.command else "",
+            record.command,
             subject.began,
             subject.ended,
             subject.simulated,
@@ -106,22 +106,21 @@ def _shape(subject: RatedSubject, shape: PlateShape, position: int) -> h.Element
             figures.append(confirmations_figure(contract, [(shape, points)], slo))
     first = contract.slos[0] if contract.slos else None
     return h.section(aria_label=title)[
-        h.h3[title],
+        h.h2[title],
         shape_facts(shape, subject, position),
         trials_table(shape, contract, path),
         figures,
         path_figure(contract, first, points_of(subject, shape, first)) if first else None,
         phases(shape, contract),
-        [h.p(".soft")[certificate(one, levels)] for one in shape.certified],
         limit_section(shape, levels, path),
-        h.h4["What this number covers"],
+        h.h3["What this number covers"],
         facts(
             [
                 ("Qualified", safe("; ".join(shape.qualified), None) or "nothing"),
                 ("Not qualified", safe("; ".join(shape.not_qualified), None) or "-"),
             ]
         ),
-        warnings(shape.warnings, f"Warnings for {shape.shape}"),
+        warnings(shape.warnings, f"Warnings for {shape.shape}", h.h3),
     ]
 
 

@@ -8,11 +8,10 @@ from nameplate.contract.contract import Contract
 from nameplate.contract.levels import levels_of
 from nameplate.contract.slo import Slo
 from nameplate.measure.plate import PlateShape, PlateTrial
-from nameplate.measure.quantiles import Quantiles
 from nameplate.pages.table import Cell, Column, Row, table
 from nameplate.pages.words import status
 from nameplate.report import numbers
-from nameplate.report.boundary import judged
+from nameplate.report.boundary import held, judged, needs_reason
 from nameplate.report.safe import safe
 
 _SHOWN = (
@@ -83,7 +82,7 @@ def trials_table(shape: PlateShape, contract: Contract, path: str) -> h.Node:
             [
                 h.li[f"{safe(trial.key, 100)} {trial.status}: {safe('; '.join(trial.reasons), 1500)}"]
                 for trial in shape.confirmations
-                if trial.status != "pass" and trial.reasons
+                if needs_reason(trial)
             ]
         ],
     ]
@@ -117,11 +116,11 @@ def _cells(trial: PlateTrial, contract: Contract, path: str, told: str, level: f
     for metric, name in _SHOWN:
         if (metric, name) in own:
             continue
-        held: Quantiles = getattr(trial, metric)
-        raw: float | None = getattr(held, f"{name}_ns")
-        said = numbers.quantile(raw, held.n, name in held.unsupported)
+        quantiles, at_path = held(metric, trial), f"{path}.{_where(metric, trial)}"
+        raw: float | None = getattr(quantiles, f"{name}_ns")
+        said = numbers.quantile(raw, quantiles.n, name in quantiles.unsupported)
         cells.append(
-            Cell(said, raw, f"{path}.{metric}.{name}_ns", "unsupported" if name in held.unsupported else "")
+            Cell(said, raw, f"{at_path}.{name}_ns", "unsupported" if name in quantiles.unsupported else "")
         )
     cells.append(
         Cell(
@@ -132,6 +131,15 @@ def _cells(trial: PlateTrial, contract: Contract, path: str, told: str, level: f
     if contract.rate is not None:
         cells += _open_cells(trial, path)
     return [*cells, Cell(status(trial.status), trial.status, f"{path}.status")]
+
+
+def _where(metric: str, trial: PlateTrial) -> str:
+    """Return where `held` finds a metric of this trial."""
+    if trial.open_loop is None or metric not in ("ttft", "e2e"):
+        return metric
+    if metric == "e2e" and trial.open_loop.e2e_from_schedule is None:
+        return metric
+    return f"open_loop.{metric}_from_schedule"
 
 
 def _open_cells(trial: PlateTrial, path: str) -> list[Cell]:

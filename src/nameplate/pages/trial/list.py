@@ -15,7 +15,7 @@ def trial_list(subject: StudySubject) -> h.Node:
     if not subject.trials:
         return None
     return h.section(aria_label="Trials")[
-        h.h3[f"All {numbers.count(len(subject.trials), 'trial')}"],
+        h.h2[f"All {numbers.count(len(subject.trials), 'trial')}"],
         [_folded(trial) for trial in subject.trials],
     ]
 
