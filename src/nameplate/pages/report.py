@@ -8,9 +8,10 @@ import htpy as h
 
 from nameplate.contract.errors import CallerError
 from nameplate.pages.document import document
+from nameplate.pages.imported import section as imported
 from nameplate.pages.rated import answer as rated_answer
 from nameplate.pages.rated import section as rated_section
-from nameplate.pages.subject import RatedSubject, Subject
+from nameplate.pages.subject import ImportedSubject, RatedSubject, Subject
 from nameplate.pages.terms import glossary
 from nameplate.report import numbers
 from nameplate.report.safe import safe
@@ -47,10 +48,14 @@ def _run(subject: Subject, position: int) -> h.Element:
     """Return one run: its answer, and all it rests on."""
     if isinstance(subject, RatedSubject):
         parts = (rated_answer.answer_block(subject), rated_section.rated_section(subject))
+    elif isinstance(subject, ImportedSubject):
+        parts = (imported.imported_answer(subject), imported.imported_section(subject))
     else:
         raise CallerError(f"{subject.name} has no page yet.")
     return h.article(id=f"run-{position}", aria_label=safe(subject.name, 200))[parts]
 
 
 def _terms(subject: Subject) -> Sequence[str]:
-    return rated_section.TERMS if isinstance(subject, RatedSubject) else ()
+    if isinstance(subject, RatedSubject):
+        return rated_section.TERMS
+    return imported.TERMS if isinstance(subject, ImportedSubject) else ()

@@ -36,7 +36,8 @@ def whose(result: SpeedResult) -> RenderableType | None:
     text = Text("Imported: ", style="bold yellow")
     text.append(
         f"these numbers are those of {safe(origin.tool, 80)} {safe(origin.version, 40)}, by its definitions, from "
-        f"{safe(origin.file)}. nameplate has measured none of them; it read the file and gave each cell its status.",
+        f"{safe(origin.file)}. nameplate has measured none of them; it read the file and gave each cell "
+        f"its status.",
         style="default not bold",
     )
     return text

@@ -1,4 +1,5 @@
-"""A load test of another tool: the answer first, its measures with their definitions, what contradicts, our verdict."""
+"""A load test of another tool: the answer first, its measures with their definitions, what contradicts, "
+"our verdict."""
 
 from __future__ import annotations
 
@@ -10,38 +11,20 @@ from rich.text import Text
 from nameplate.exchange.peers.run import Check, Definition, Imported, Measure, Recomputed, Run
 from nameplate.exchange.peers.verifying import Verified
 from nameplate.report import numbers
+from nameplate.report.imported_words import (
+    NAMES,
+    contradiction_words,
+    facts_of,
+    load_name,
+    summary_words,
+    value_words,
+)
 from nameplate.report.layout import bulleted, facts, heading, indented, stacked
 from nameplate.report.safe import safe, safe_text
 from nameplate.report.style import status, style_of
 from nameplate.report.table import Cell, Column, FittingTable
 from nameplate.statistics.percentile import SHOWN
 
-_NAMES = {
-    "ttft": "TTFT",
-    "first_answer": "first answer",
-    "second_output": "second output",
-    "itl": "ITL",
-    "tpot": "TPOT",
-    "chunk_gaps": "chunk gaps",
-    "e2e": "E2E",
-    "longest_gap": "longest gap",
-    "per_user": "output tok/s a user",
-    "output_rate": "output tok/s",
-    "input_rate": "input tok/s",
-    "total_rate": "all tok/s",
-    "peak_output_rate": "peak output tok/s",
-    "request_rate": "requests/s",
-    "goodput": "goodput, req/s",
-    "output_tokens": "output tokens",
-    "prompt_tokens": "prompt tokens",
-    "total_output_tokens": "output tokens, all",
-    "total_output_tokens_retokenized": "counted again",
-    "total_input_tokens": "input tokens, all",
-    "client_queue": "queue in the client",
-    "dispatch_delay": "late start",
-    "concurrency": "in flight",
-    "accept_length": "tokens a step",
-}
 _PERCENTILES = tuple(f"p{percent:g}" for percent in SHOWN)
 # Said once where all that have the property have the same.
 _SHARED = {
@@ -72,7 +55,8 @@ def _whose(document: Imported) -> Text:
     tool = f"{safe(run.tool, 60)} {safe(run.version, 40)}" if run.version else safe(run.tool, 60)
     text = Text("Imported: ", style="bold yellow")
     text.append(
-        f"these numbers are those of {tool}, by its definitions, from {safe(document.file)}. nameplate has measured "
+        f"these numbers are those of {tool}, by its definitions, from {safe(document.file)}. nameplate "
+        f"has measured "
         "none of them; what it computed from the file's own records is marked.",
         style="default not bold",
     )
@@ -82,7 +66,7 @@ def _whose(document: Imported) -> Text:
 def _run(run: Run) -> list[RenderableType | None]:
     return [
         _answer(run),
-        _told(run),
+        facts([(name, safe_text(said)) for name, said in facts_of(run)]),
         _table(run),
         _definitions(run),
         _checks(run),
@@ -100,72 +84,13 @@ def _answer(run: Run) -> Text:
             many = numbers.count(len(run.judged.unproven), "gate")
             said.append(f". As far as the file shows: {many} could not be verified.", style="default")
         return said
-    parts = [
-        part for part in (_one(run, "output_rate"), _one(run, "ttft", "p95"), _one(run, "itl", "p95")) if part
-    ]
-    counts = run.counts
-    many = f"{numbers.count(counts.completed)} of {numbers.count(counts.requests)} requests completed"
+    said = Text(f"{summary_words(run)} ", style="bold")
     wrong = run.contradictions
-    said = Text(f"{many}{'; ' + ', '.join(parts) if parts else ''}. ", style="bold")
     if wrong:
-        names = ", ".join(dict.fromkeys(safe(check.name, 40) for check in wrong))
-        said.append(f"The file contradicts itself: {names}.", style=style_of("failed"))
+        said.append(contradiction_words(run), style=style_of("failed"))
     elif run.checks:
         said.append("Nothing in the file contradicts itself.", style="default not bold")
     return said
-
-
-def _one(run: Run, name: str, key: str = "") -> str:
-    measure = run.measure(name)
-    if measure is None:
-        return ""
-    value = measure.percentiles.get(key) if key else measure.mean
-    if value is None:
-        return ""
-    return f"{_NAMES.get(name, name)}{' ' + key if key else ''} {_value(measure.unit, value)}"
-
-
-def _told(run: Run) -> RenderableType:
-    load = run.load
-    rate = (
-        f"{load.rate_per_s:g} requests/s, {load.arrivals or 'arrivals not known'}" if load.rate_per_s else ""
-    )
-    shape = [
-        f"{load.concurrency:,} at once" if load.concurrency else "",
-        rate,
-        "everything sent at once" if load.rate_unbounded and not load.concurrency else "",
-        f"{numbers.count(load.requests)} requests" if load.requests else "",
-        f"for {load.duration_s:g} s" if load.duration_s else "",
-    ]
-    lengths = [
-        f"{numbers.count(round(value))} {noun} tokens"
-        for noun, value in (("input", load.input_tokens), ("output", load.output_tokens))
-        if value
-    ]
-    counts = run.counts
-    fates = [
-        f"{numbers.count(value)} {noun}"
-        for noun, value in (
-            ("completed", counts.completed), ("failed", counts.failed), ("cancelled", counts.cancelled),
-            ("unfinished", counts.unfinished), ("left out (warm-up, or outside the window)", counts.left_out),
-        )
-        if value or noun == "completed"
-    ]  # fmt: skip
-    pairs: list[tuple[str, RenderableType]] = [
-        ("model", safe_text(run.model or "not told")),
-        ("server", safe_text(", ".join(part for part in (run.endpoint, run.engine) if part) or "not told")),
-        (
-            "load",
-            safe_text(
-                ", ".join(part for part in (*shape, *lengths, load.dataset or "") if part) or "not told"
-            ),
-        ),
-        ("requests", ", ".join(fates)),
-        ("window", f"{run.window_s:,.2f} s" if run.window_s else "not told"),
-    ]
-    if run.label:
-        pairs.insert(0, ("run", safe_text(run.label)))
-    return facts(pairs)
 
 
 def _table(run: Run) -> RenderableType:
@@ -190,7 +115,7 @@ def _table(run: Run) -> RenderableType:
 
 def _theirs(measure: Measure) -> list[Cell]:
     return _row(
-        _NAMES.get(measure.name, measure.name), "its own", measure.unit, measure.n, measure.mean,
+        NAMES.get(measure.name, measure.name), "its own", measure.unit, measure.n, measure.mean,
         measure.percentiles, measure.unsupported, (),
     )  # fmt: skip
 
@@ -198,7 +123,7 @@ def _theirs(measure: Measure) -> list[Cell]:
 def _ours(name: str, found: Recomputed) -> list[Cell]:
     lost = f", {found.censored:,} never" if found.censored else ""
     return _row(
-        _NAMES.get(name, name) if name else "", f"our rules{lost}", found.unit, found.n, found.mean,
+        NAMES.get(name, name) if name else "", f"our rules{lost}", found.unit, found.n, found.mean,
         found.percentiles, found.unsupported, found.infinite,
     )  # fmt: skip
 
@@ -213,21 +138,13 @@ def _row(
     unsupported: Sequence[str],
     infinite: Sequence[str],
 ) -> list[Cell]:
-    cells: list[Cell] = [name, Text(whose, style="dim"), numbers.count(n), _value(unit, mean)]
+    cells: list[Cell] = [name, Text(whose, style="dim"), numbers.count(n), value_words(unit, mean)]
     for key in _PERCENTILES:
-        said = numbers.NEVER if key in infinite else _value(unit, percentiles.get(key))
+        said = numbers.NEVER if key in infinite else value_words(unit, percentiles.get(key))
         cells.append(
             f"{said}{numbers.UNSUPPORTED}" if key in unsupported and said != numbers.ABSENT else said
         )
     return cells
-
-
-def _value(unit: str, value: float | None) -> str:
-    if unit == "ns":
-        return numbers.duration(value)
-    if unit == "1/s":
-        return numbers.rate(value)
-    return numbers.count(value)
 
 
 def _definitions(run: Run) -> RenderableType | None:
@@ -242,7 +159,7 @@ def _definitions(run: Run) -> RenderableType | None:
         if apart:
             words = "; ".join(f"{_SHARED[key]} {getattr(definition, key)}" for key in apart)
             said.append(f" ({words})", style="dim")
-        lines.append((_NAMES.get(name, name), said))
+        lines.append((NAMES.get(name, name), said))
     shared = [f"{_SHARED[key]} {getattr(_having(run, key)[0], key)}" for key in _SHARED if key in common]
     if shared:
         lines.append(("of all", Text("; ".join(shared))))
@@ -259,7 +176,7 @@ def _taken(run: Run) -> list[RenderableType]:
     found: dict[str, list[str]] = {}
     for measure in run.recomputed:
         for said in measure.differs:
-            found.setdefault(said, []).append(_NAMES.get(measure.name, measure.name))
+            found.setdefault(said, []).append(NAMES.get(measure.name, measure.name))
     if not found:
         return []
     lines = [(", ".join(names), safe_text(said, "", _TEXT_LIMIT)) for said, names in found.items()]
@@ -325,7 +242,7 @@ def _overview(runs: Sequence[Run]) -> RenderableType:
     ]  # fmt: skip
     rows = [
         (
-            str(at + 1), safe(run.label or _load_name(run), 40), numbers.count(run.counts.completed),
+            str(at + 1), safe(run.label or load_name(run), 40), numbers.count(run.counts.completed),
             numbers.count(run.counts.failed), _cell(run, "request_rate"), _cell(run, "output_rate"),
             _cell(run, "ttft", "p50"), _cell(run, "ttft", "p95"), _cell(run, "itl", "p50"), _cell(run, "e2e", "p95"),
             ", ".join(dict.fromkeys(safe(check.name, 30) for check in run.contradictions)) or numbers.ABSENT,
@@ -339,20 +256,13 @@ def _overview(runs: Sequence[Run]) -> RenderableType:
     return Group(*parts)
 
 
-def _load_name(run: Run) -> str:
-    load = run.load
-    if load.rate_per_s:
-        return f"{load.rate_per_s:g}/s"
-    return f"{load.concurrency:,} at once" if load.concurrency else "load not told"
-
-
 def _cell(run: Run, name: str, key: str = "") -> str:
     measure = run.measure(name)
     if measure is None:
         return numbers.ABSENT
     value = measure.percentiles.get(key) if key else measure.mean
     mark = numbers.UNSUPPORTED if key in measure.unsupported and value is not None else ""
-    return _value(measure.unit, value) + mark
+    return value_words(measure.unit, value) + mark
 
 
 def _listed(title: str, lines: Sequence[str]) -> RenderableType | None:

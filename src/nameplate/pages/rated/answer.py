@@ -26,7 +26,7 @@ def answer_block(subject: RatedSubject) -> h.Element:
     when = subject.began
     return h.section(class_=f"answer tone-{'bad' if broken else tone(worst)}")[
         h.h1[safe(told[0], 600)],
-        [h.p(".lead")[h.strong[safe(line, 600)]] for line in told[1:]],
+        [h.p(".lead")[safe(line, 600)] for line in told[1:]],
         h.p(".under")["These numbers are alternatives, one shape at a time, and not a sum."]
         if len(told) > 1
         else None,

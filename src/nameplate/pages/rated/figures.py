@@ -235,12 +235,10 @@ def surface_figure(contract: Contract, shapes: Sequence[PlateShape]) -> h.Node:
                 "encoding": {
                     "x": place,
                     "y": axis("rated", f"rated, {levels.noun}"),
-                    "color": colour(
-                        "status",
-                        ("confirmed", "noisy", "open_above", "budget"),
-                        ("s1", "warn", "warn", "warn"),
-                        "status",
-                    ),
+                    "color": {
+                        "condition": {"test": "datum.status === 'confirmed'", "value": "var(--s1)"},
+                        "value": "var(--warn)",
+                    },
                 },
             },
             {
@@ -273,7 +271,7 @@ def surface_figure(contract: Contract, shapes: Sequence[PlateShape]) -> h.Node:
         "The capacity surface",
         "One machine, several request shapes, one promise. The numbers are alternatives: the host takes "
         "one of these loads, "
-        "not their sum.",
+        "not their sum. What is not confirmed on both sides has another colour, and its status stands in the table.",
         (drawn,),
         table(
             (

@@ -105,7 +105,8 @@ def _head(slo: Slo) -> str:
 
 def _cells(trial: PlateTrial, contract: Contract, path: str, told: str, level: float) -> list[Cell | str]:
     own = {(slo.metric, f"p{slo.percentile:g}") for slo in contract.slos if slo.percentile}
-    cells: list[Cell | str] = [Cell(told, level), Cell(safe(trial.key, 120), trial.key, f"{path}.key")]
+    link = h.a(href=f"#trial-{trial.key}", title=trial.key)[trial.key.rpartition(".")[2]]
+    cells: list[Cell | str] = [Cell(told, level), Cell(link, trial.key, f"{path}.key")]
     for position, slo in enumerate(contract.slos):
         at = next((n for n, one in enumerate(trial.slos) if one.slo == slo), position)
         found = trial.slos[at] if at < len(trial.slos) else None

@@ -1,0 +1,1 @@
+"""Pages of results of other tools: their numbers by their definitions, our checks and our verdict beside them."""
