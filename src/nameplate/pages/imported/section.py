@@ -68,8 +68,8 @@ def _whose(held: Imported) -> str:
             f"Computed by nameplate's rules from the raw records of another tool, in {safe(held.file, 300)}."
         )
     return (
-        f"These numbers are those of {_tool(held)}, by its definitions, from {safe(held.file, 300)}. nameplate measured "
-        "none of them; what it computed from the file's own records is marked."
+        f"These numbers are those of {_tool(held)}, by its definitions, from {safe(held.file, 300)}. nameplate "
+        "measured none of them; what it computed from the file's own records is marked."
     )
 
 
