@@ -157,7 +157,12 @@ function theme() {
 
 addEventListener("hashchange", () => open(location.hash));
 function open(hash) {
-  const target = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)));
+  let target = null;
+  try {
+    target = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)));
+  } catch {
+    // An address that was cut or typed wrong leads nowhere.
+  }
   for (let at = target; at; at = at.parentElement) if (at.matches("details")) at.open = true;
   if (target) target.scrollIntoView();
 }
