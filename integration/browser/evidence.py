@@ -14,7 +14,7 @@ Each path under OUT is one directory that a command left; what is there already 
     import/     aiperf-raw  aiperf-records  aiperf-summary  guidellm  vllm  sglang  inference-bench
     hostile/    capacity  speed  trial  trace  curve  soak  import  import-guidellm  import-matrix
     empty/      capacity  rate  curve  speed  trial  soak
-    huge/       capacity (six shapes)  trial (5,000 requests)  soak (eight hours)
+    huge/       capacity (six shapes)  trial (5,000 requests)  soak (two hours)
 
 The directory of a trial itself is `trial/NAME/trials/KEY`.
 """
