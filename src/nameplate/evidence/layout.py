@@ -50,6 +50,9 @@ CONTRACT = "contract.json"
 STUDY = "study.json"
 SOAK = "soak.json"
 PLATE = "plate.json"
+# Drawn from the above at any time (`nameplate.ratingplate`), so they are evidence of nothing and in no manifest.
+PLATE_SVG, PLATE_PNG, PLATE_MARKDOWN, PLATE_TEXT = "plate.svg", "plate.png", "plate.md", "plate.txt"
+DRAWN = (PLATE_SVG, PLATE_PNG, PLATE_MARKDOWN, PLATE_TEXT)
 TRIALS = "trials"
 
 # All that belongs to a trial beside its manifest.

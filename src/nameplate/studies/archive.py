@@ -7,6 +7,7 @@
 `study.json`          every decision with its reason (`nameplate.measure.study_record`)
 `manifest.json`       digests of the above, of each trial its manifest
 `plate.json`          the rated result (`nameplate.measure.plate`); it names the manifest's digest
+`plate.svg` ...       the same as a rating plate (`nameplate.ratingplate`): drawings, and no evidence
 ====================  =========================================================================================
 """
 
@@ -112,7 +113,7 @@ class StudyArchive:
         manifest.write_durably(self.directory / PLATE, encode_plate(plate))
 
     def reopen(self) -> Leftover:
-        """Read what an interrupted study left behind, and take its manifest and plate away: it goes on."""
+        """Read what an interrupted study left behind, and take its manifest and plates away: it goes on."""
         results: list[TrialResult] = []
         unsealed: list[str] = []
         for path in sorted((self.directory / TRIALS).iterdir()):
@@ -129,7 +130,7 @@ class StudyArchive:
                     hint="Remove its directory, and it will be run again as its next attempt.",
                 )
             results.append(decode((path / layout.RESULT).read_bytes()))
-        for name in (layout.MANIFEST, PLATE):
+        for name in (layout.MANIFEST, PLATE, *layout.DRAWN):
             (self.directory / name).unlink(missing_ok=True)
         return leftover(results, unsealed)
 

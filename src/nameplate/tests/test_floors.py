@@ -29,6 +29,7 @@ FLOORS = {
     "exchange": 5,
     "report": 6,
     "pages": 6,
+    "ratingplate": 6,
     "cli": 6,
 }
 
@@ -46,6 +47,9 @@ SIDEWAYS = {
     ("pages", "report"),
     ("cli", "report"),
     ("cli", "pages"),
+    ("cli", "ratingplate"),
+    ("pages", "ratingplate"),
+    ("ratingplate", "report"),
 }
 
 # Pure rooms take time and bytes as arguments: no clock, no socket, no process, no file.

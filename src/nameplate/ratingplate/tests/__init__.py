@@ -1,0 +1,1 @@
+"""Plates for tests: of known studies, and of hostile and odd values."""
