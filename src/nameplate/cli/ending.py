@@ -1,17 +1,20 @@
-"""What every study ends with: a page beside its evidence."""
+"""What every study ends with: its plate and a page beside its evidence."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+from nameplate.evidence import layout
+
 REPORT = "report.html"
 
 
 def write_report(directory: Path) -> None:
-    """Write `report.html` into a run's directory and say so; a page that fails costs the run a note, nothing else."""
+    """Draw a study's plate and write `report.html` into its directory; what fails costs a note, nothing else."""
     from nameplate.report.console import people
 
+    people().print(_plate(directory), markup=False, highlight=False, end="")
     try:
         from nameplate.pages.gather import gather
         from nameplate.pages.report import report_page
@@ -25,3 +28,18 @@ def write_report(directory: Path) -> None:
             raise
         said = f"note: the page could not be made ({error}); the evidence is complete: nameplate report {directory}"
     people().print(said, markup=False, highlight=False)
+
+
+def _plate(directory: Path) -> str:
+    """Draw the plate of a study in all its forms, and say where; nothing of a run that has none."""
+    if not any((directory / name).exists() for name in (layout.PLATE, layout.SOAK, layout.RESULT)):
+        return ""
+    try:
+        from nameplate.ratingplate.files import write_plate
+
+        write_plate(directory)
+    except Exception as error:
+        if os.environ.get("NAMEPLATE_DEBUG"):
+            raise
+        return f"note: the plate could not be drawn ({error}); the evidence is complete: nameplate plate {directory}\n"
+    return f"The plate: {directory / layout.PLATE_SVG}, and as .png, .md and .txt\n"

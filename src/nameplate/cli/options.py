@@ -138,7 +138,7 @@ def evidence_options(command: F) -> F:
             help="Reuse connections, or open a new one for each request.",
         ),
         click.option("--ordinary-scheduling", is_flag=True, help="Do not ask for real-time scheduling of the load."),
-        click.option("--no-report", is_flag=True, help="Write no report.html beside the evidence."),
+        click.option("--no-report", is_flag=True, help="Write no page and no plate beside the evidence."),
         click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to standard output."),
         click.option("--quiet-terminal", is_flag=True, help="No progress on standard error."),
     )(command)  # fmt: skip

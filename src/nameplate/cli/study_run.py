@@ -36,10 +36,8 @@ from nameplate.contract.rules import Rules
 from nameplate.contract.target import Target
 from nameplate.measure.result import TrialResult
 from nameplate.prompts.dataset import Dataset
-from nameplate.ratingplate.files import try_plate
 from nameplate.report import again
 from nameplate.report.live import LiveView, QuietView
-from nameplate.report.safe import safe
 from nameplate.report.soak_live import SoakView
 from nameplate.studies.archive import StudyArchive
 from nameplate.studies.capacity import require_levels
@@ -163,7 +161,7 @@ def run_boundary(
             conditions.watch.tell(line)
         archive = StudyArchive.create(directory)
         prepared = prepare(conditions, structs.replace(contract, target=target), archive)
-        return _plated(conduct(prepared, expectations=expectations), conditions, directory)
+        return conduct(prepared, expectations=expectations), directory
 
 
 def repeating(arguments: tuple[str, ...]) -> str:
@@ -186,17 +184,7 @@ def _resume(
     expectations = read_expectations(options["expect"], contract.shapes)
     with conditions_of(address, options, arguments, contract) as (conditions, _target):
         prepared = prepare_again(conditions, archive)
-        found = conduct(prepared, expectations=expectations, left=left)
-        return _plated(found, conditions, archive.directory)
-
-
-def _plated(found: Conducted, conditions: Conditions, directory: Path) -> tuple[Conducted, Path]:
-    """Draw the plate of a study that ended; a plate that cannot be drawn costs nothing but a note."""
-    if (fault := try_plate(directory)) is not None:
-        conditions.watch.tell(
-            f"note: the rating plate was not drawn: {safe(fault)} Try nameplate plate {directory}."
-        )
-    return found, directory
+        return conduct(prepared, expectations=expectations, left=left), archive.directory
 
 
 def silent(options: Options) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from nameplate.contract.errors import NameplateError
 from nameplate.evidence import layout, manifest
 from nameplate.ratingplate.markdown import as_markdown
 from nameplate.ratingplate.model import RatingPlate
@@ -34,17 +33,3 @@ def write_plate(directory: Path) -> tuple[Path, ...]:
         manifest.write_durably(directory / name, drawn(held))
         paths.append(directory / name)
     return tuple(paths)
-
-
-def try_plate(directory: Path) -> str | None:
-    """Draw a plate at a study's end; return what kept it from being drawn.
-
-    It never raises: the study stands without it.
-    """
-    try:
-        write_plate(directory)
-    except NameplateError as error:
-        return error.what
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return None
