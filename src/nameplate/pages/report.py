@@ -11,7 +11,9 @@ from nameplate.pages.document import document
 from nameplate.pages.imported import section as imported
 from nameplate.pages.rated import answer as rated_answer
 from nameplate.pages.rated import section as rated_section
-from nameplate.pages.subject import ImportedSubject, RatedSubject, Subject
+from nameplate.pages.speed import answer as speed_answer
+from nameplate.pages.speed import section as speed_section
+from nameplate.pages.subject import ImportedSubject, RatedSubject, SpeedSubject, Subject
 from nameplate.pages.terms import glossary
 from nameplate.report import numbers
 from nameplate.report.safe import safe
@@ -29,12 +31,15 @@ def report_page(subjects: Sequence[Subject]) -> str:
     terms = [name for subject in subjects for name in _terms(subject)]
     body.append(glossary(terms))
     first = subjects[0].name
+    styles, scripts = _assets(subjects)
     return document(
         f"{first} and {len(subjects) - 1} more · nameplate" if several else f"{first} · nameplate",
         h.div(id="answer")[body],
         made=f"Report of {numbers.count(len(subjects), 'run')}"
         if several
         else f"Report of {safe(first, 100)}",
+        styles=styles,
+        scripts=scripts,
     )
 
 
@@ -50,6 +55,8 @@ def _run(subject: Subject, position: int) -> h.Element:
         parts = (rated_answer.answer_block(subject), rated_section.rated_section(subject))
     elif isinstance(subject, ImportedSubject):
         parts = (imported.imported_answer(subject), imported.imported_section(subject))
+    elif isinstance(subject, SpeedSubject):
+        parts = (speed_answer.answer_block(subject), speed_section.speed_section(subject))
     else:
         raise CallerError(f"{subject.name} has no page yet.")
     return h.article(id=f"run-{position}", aria_label=safe(subject.name, 200))[parts]
@@ -58,4 +65,12 @@ def _run(subject: Subject, position: int) -> h.Element:
 def _terms(subject: Subject) -> Sequence[str]:
     if isinstance(subject, RatedSubject):
         return rated_section.TERMS
+    if isinstance(subject, SpeedSubject):
+        return speed_section.terms(subject)
     return imported.TERMS if isinstance(subject, ImportedSubject) else ()
+
+
+def _assets(subjects: Sequence[Subject]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the further styles and scripts that these runs' pages need."""
+    speed = any(isinstance(subject, SpeedSubject) for subject in subjects)
+    return (speed_section.STYLES, speed_section.SCRIPTS) if speed else ((), ())

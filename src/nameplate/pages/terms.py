@@ -24,6 +24,8 @@ DEFINITIONS: dict[str, str] = {
     "output tok/s": "Output tokens that the server counted, whole run: all output tokens / first sent to "
     "last end. Of the "
     "whole server, never of one user.",
+    "total tok/s": "Of decode: output tokens of all streams that arrived in the fixed window / its length. Of a burst: "
+    "all output tokens / first sent to last ended. Of a prefill: computed prompt tokens / TTFT.",
     "tok/s per user": "1 / ITL of a request; never the aggregate divided by a configured concurrency.",
     "req/s": "Requests of the whole run / first sent to last end.",
     "send lag": "Sent - scheduled: the client's own lateness.",

@@ -11,7 +11,17 @@ from nameplate.verdict.warnings import Warned
 
 _TONES = {
     "good": {"pass", "confirmed", "valid", "holds", "steady", "ok", "better", "equal", "kept"},
-    "bad": {"fail", "failed", "refused", "collapsed", "lost", "worse", "contradicted", "broken"},
+    "bad": {
+        "fail",
+        "failed",
+        "refused",
+        "collapsed",
+        "lost",
+        "worse",
+        "contradicted",
+        "broken",
+        "server_error",
+    },
     "warn": {
         "noisy",
         "inconclusive",

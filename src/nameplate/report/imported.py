@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -14,7 +16,7 @@ _MEANING_LIMIT = 600
 _SHOWN = 8
 
 # By the names of llm-inference-bench's fields, in the order in which they matter here: what ours means instead.
-_OURS = {
+OURS = {
     "aggregate_tps": "the same tokens / the fixed window",
     "ttft": "from the first byte sent on an open connection; a request without output counts as never",
     "output_tps_per_user": "1 / ITL of what arrived in the window",
@@ -28,7 +30,7 @@ _OURS = {
 }
 
 
-def whose(result: SpeedResult) -> RenderableType | None:
+def whose(result: SpeedResult) -> Text | None:
     """Say of an imported result whose numbers these are; None for our own."""
     origin = result.origin
     if origin is None:
@@ -43,18 +45,23 @@ def whose(result: SpeedResult) -> RenderableType | None:
     return text
 
 
+def most_telling(names: Iterable[str]) -> list[str]:
+    """Sort names of fields: those whose meaning matters most here come first."""
+    rank = {name: at for at, name in enumerate(OURS)}
+    return sorted(names, key=lambda name: rank.get(name, len(rank)))
+
+
 def definitions(result: SpeedResult) -> RenderableType | None:
     """List what an imported result's fields mean there and what ours mean instead; the most telling ones first."""
     origin = result.origin
     if origin is None or not origin.definitions:
         return None
-    rank = {name: at for at, name in enumerate(_OURS)}
-    names = sorted(origin.definitions, key=lambda name: rank.get(name, len(rank)))
+    names = most_telling(origin.definitions)
     lines: list[tuple[str, RenderableType]] = []
     for name in names[:_SHOWN]:
         said = safe_text(origin.definitions[name], "", _MEANING_LIMIT)
-        if name in _OURS:
-            said.append(f" Here: {_OURS[name]}.", style="dim")
+        if name in OURS:
+            said.append(f" Here: {OURS[name]}.", style="dim")
         lines.append((safe(name, 40), said))
     if len(names) > _SHOWN:
         more = f"{len(names) - _SHOWN:,} more definitions in result.json, under origin"

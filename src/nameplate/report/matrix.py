@@ -32,8 +32,8 @@ from nameplate.verdict.cell import CellStatus
 
 ESTIMATED = "~"
 NOTED = "!"
-_WARMTH_MARK: dict[Warmth, str] = {"cold": "c", "warm": "w", "partly warm": "p", "unknown": "?"}
-_WARMTH_MEANING: dict[Warmth, str] = {
+WARMTH_MARK: dict[Warmth, str] = {"cold": "c", "warm": "w", "partly warm": "p", "unknown": "?"}
+WARMTH_MEANING: dict[Warmth, str] = {
     "cold": "the prompts were not in the server's cache, so the TTFT holds their prefill",
     "warm": "the prompts were in the server's cache, so the TTFT mostly leaves prefill out",
     "partly warm": "some of the prompts were in the server's cache",
@@ -101,7 +101,7 @@ def matrix(
     heads = [_row_head([row for row in rows if row.context_tokens == context]) for context in contexts]
     grid = Grid("context", heads, [f"{level:,}" for level in levels], cells)
     return Group(
-        _title(result, kind),
+        _heading(result, kind),
         *(indented(line) for line in _captions(rows, form, one_warmth, bool(shown))),
         Text(""),
         indented(grid),
@@ -109,19 +109,23 @@ def matrix(
     )
 
 
-def _title(result: SpeedResult, kind: Kind) -> Text:
+def _heading(result: SpeedResult, kind: Kind) -> Text:
+    title, more = matrix_title(result, kind)
+    return heading(title).append(f"  {more}", style="not bold")
+
+
+def matrix_title(result: SpeedResult, kind: Kind) -> tuple[str, str]:
+    """Name the matrix of decode or burst, and say how its cells were measured."""
     speed = result.contract.speed if result.contract is not None else None
     if result.origin is not None:
-        title, more = kind.capitalize(), f"as {safe(result.origin.tool, 80)} measured it"
-    elif kind == "burst":
+        return kind.capitalize(), f"as {safe(result.origin.tool, 80)} measured it"
+    if kind == "burst":
         each = "" if speed is None else _wave(speed)
-        title, more = "Burst", f"one wave with admission, queueing and cache behaviour in it{each}"
-    elif speed is not None and speed.requests is not None:
-        title, more = "Decode", f"over {speed.requests:,} requests a cell"
-    else:
-        window = "" if speed is None else f" of {numbers.limit(speed.window_ns)}"
-        title, more = "Sustained decode", f"over a fixed window{window}, once all streams run"
-    return heading(title).append(f"  {more}", style="not bold")
+        return "Burst", f"one wave with admission, queueing and cache behaviour in it{each}"
+    if speed is not None and speed.requests is not None:
+        return "Decode", f"over {speed.requests:,} requests a cell"
+    window = "" if speed is None else f" of {numbers.limit(speed.window_ns)}"
+    return "Sustained decode", f"over a fixed window{window}, once all streams run"
 
 
 def _wave(speed: Matrix) -> str:
@@ -136,7 +140,7 @@ def _captions(rows: Sequence[CellRow], form: _Form, warmth: Warmth | None, shown
         said += ", and its prompt tokens as counted"
     lines = [Text(f"{said}. Columns: simultaneous requests.", style="dim")]
     if shown:
-        known = "" if warmth is None else f" ({_warm_words(warmth)})"
+        known = "" if warmth is None else f" ({warm_words(warmth)})"
         total = f"Cells: total output tok/s; {form.caption}{known}, medians."
         lines.append(Text(total, style="dim"))
     if shown and form.warmth and warmth != "warm" and any(row.concurrency > 1 for row in rows):
@@ -146,7 +150,8 @@ def _captions(rows: Sequence[CellRow], form: _Form, warmth: Warmth | None, shown
     return lines
 
 
-def _warm_words(warmth: Warmth) -> str:
+def warm_words(warmth: Warmth) -> str:
+    """Say whether prompts were cached."""
     return "cold or warm unknown" if warmth == "unknown" else warmth
 
 
@@ -174,7 +179,7 @@ def _cell(row: CellRow, form: _Form, best: float | None, discarded: bool, mark: 
     )
     first, second = form.detail(values)
     if mark and values.warmth is not None and second != numbers.ABSENT:
-        second += f" {_WARMTH_MARK[values.warmth]}"
+        second += f" {WARMTH_MARK[values.warmth]}"
     narrow = [
         top,
         Text(form.narrow_first.format(first) if first != numbers.ABSENT else first, style="dim"),
@@ -191,7 +196,7 @@ def _marks(rows: Sequence[CellRow], warmths: Counter[Warmth], discarded: bool) -
     marks: list[tuple[str, str]] = []
     if len(warmths) > 1:
         marks += [
-            (f"{_WARMTH_MARK[one]} ({count:,})", f"{_warm_words(one)}: {_WARMTH_MEANING[one]}")
+            (f"{WARMTH_MARK[one]} ({count:,})", f"{warm_words(one)}: {WARMTH_MEANING[one]}")
             for one, count in sorted(warmths.items())
         ]
     estimated = sum(values.estimated for _, values in shown)

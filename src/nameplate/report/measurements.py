@@ -157,17 +157,23 @@ def _percentile(held: Distribution | None, name: str) -> str:
     return numbers.ABSENT if held is None else numbers.percentile(held, name)
 
 
-def _reasons(result: SpeedResult) -> RenderableType | None:
-    """List why cells have no number, those of one reason together."""
+def reasons(result: SpeedResult) -> list[tuple[CellStatus, str, list[CellRow]]]:
+    """Return why cells have no number: each status and reason with the cells that it is true of."""
     why: dict[tuple[CellStatus, str], list[CellRow]] = {}
     for kind in PHASE:
         for row in _sorted(result.rows_of(kind)):
             if row.status is not CellStatus.valid:
                 why.setdefault((row.status, row.reason), []).append(row)
+    return [(status, reason, rows) for (status, reason), rows in why.items()]
+
+
+def _reasons(result: SpeedResult) -> RenderableType | None:
+    """List why cells have no number, those of one reason together."""
+    why = reasons(result)
     if not why:
         return None
     lines: list[RenderableType] = [heading("Why cells have no number")]
-    for (_, reason), rows in why.items():
+    for _, reason, rows in why:
         text = Text(f"{', '.join(f'{PHASE[row.kind]} {name_of(row)}' for row in rows)}: ")
         # Many a reason begins with its status' own words.
         if not reason.startswith(WORDS[rows[0].status]):

@@ -27,7 +27,7 @@ def mixed_section(
     if not rows:
         return None
     parts: list[RenderableType] = [
-        heading("Mixed prefill").append(f"  {_setting(result, rows[0])}", style="not bold")
+        heading("Mixed prefill").append(f"  {setting(result, rows[0])}", style="not bold")
     ]
     for row in rows:
         values = values_of(row, discarded)
@@ -41,7 +41,8 @@ def mixed_section(
     return Group(*parts, *legend(rows, explained))
 
 
-def _setting(result: SpeedResult, row: CellRow) -> str:
+def setting(result: SpeedResult, row: CellRow) -> str:
+    """Say which prompt comes among which streams."""
     rule = (
         result.contract.speed.mixed
         if result.contract is not None and result.contract.speed is not None

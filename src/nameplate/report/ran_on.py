@@ -41,7 +41,7 @@ def ran_on(result: SpeedResult) -> RenderableType:
         lines += _host(host)
     if not result.hosts:
         lines.append(("Hardware", _told_hardware(result)))
-    lines += _gpus_at_work(result)
+    lines += gpus_at_work(result)
     if result.launch_command:
         lines.append(("Launched by", safe_text(result.launch_command, "", _TEXT_LIMIT)))
     if result.note:
@@ -180,7 +180,8 @@ def _silent(host: HostDescription) -> str:
     return "; ".join(said)
 
 
-def _gpus_at_work(result: SpeedResult) -> list[tuple[str, RenderableType]]:
+def gpus_at_work(result: SpeedResult) -> list[tuple[str, str]]:
+    """Say what the GPUs did in the valid cells, and what a token took; nothing where nobody looked."""
     measured = [
         (row, values, values.gpu)
         for row in result.rows
@@ -200,7 +201,7 @@ def _gpus_at_work(result: SpeedResult) -> list[tuple[str, RenderableType]]:
     ]
     shown = ", ".join(part for part in said if part) or numbers.ABSENT
     scope = f"means of the valid cells; {safe(summaries[0].scope)}"
-    lines: list[tuple[str, RenderableType]] = [("GPUs at work", f"{shown} ({scope})")]
+    lines = [("GPUs at work", f"{shown} ({scope})")]
     energy = [(v.energy_per_token_j, row) for row, v, _ in measured if v.energy_per_token_j is not None]
     if energy:
         low, high = min(energy, key=lambda pair: pair[0]), max(energy, key=lambda pair: pair[0])

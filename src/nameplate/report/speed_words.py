@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nameplate.contract.matrix import Kind
-from nameplate.measure.speed_result import CellRow, CellValues, SpeedResult
+from nameplate.measure.speed_result import CellRow, CellValues, Method, SpeedResult
 from nameplate.report import numbers
 from nameplate.report.cells import label_of, name_of, per_user, tally, values_of
 from nameplate.report.layout import bulleted, facts, heading, indented
@@ -32,13 +32,18 @@ _NUMBER = re.compile(r"[-+]?[\d,]*\.?\d+%?")
 
 def answer(result: SpeedResult) -> str:
     """Say what one user reads and the most that the server gave, of valid cells only."""
+    return " ".join(answers(result))
+
+
+def answers(result: SpeedResult) -> tuple[str, ...]:
+    """Return the sentences of the answer: of decode, and of prefill."""
     if not result.rows:
-        return "Nothing was planned, so there is no rate."
+        return ("Nothing was planned, so there is no rate.",)
     if not any(row.status is CellStatus.valid for row in result.rows):
         planned = len(result.rows)
         one = "the one planned cell is not" if planned == 1 else f"none of {planned:,} planned cells is"
-        return f"No rate: {one} valid."
-    return f"{_decode(result)} {_prefill(result)}"
+        return (f"No rate: {one} valid.",)
+    return _decode(result), _prefill(result)
 
 
 def coverage(result: SpeedResult) -> str:
@@ -114,11 +119,12 @@ def _prefill(result: SpeedResult) -> str:
 def notes(result: SpeedResult) -> RenderableType | None:
     """Return the notes of all cells, those of one kind together, and the warnings of the whole; None without any."""
     items = [indented(bulleted("!", "bold yellow", safe_text(said, "", 2000))) for said in result.warnings]
-    items += [indented(bulleted("!", "bold yellow", said)) for said in _grouped(result.rows)]
+    items += [indented(bulleted("!", "bold yellow", said)) for said in grouped_notes(result.rows)]
     return Group(heading("Notes and warnings"), *items) if items else None
 
 
-def _grouped(rows: Iterable[CellRow]) -> list[Text]:
+def grouped_notes(rows: Iterable[CellRow]) -> list[Text]:
+    """Say the notes of cells, those of one kind together."""
     kinds: dict[str, list[tuple[CellRow, str]]] = {}
     for row in rows:
         for note in row.notes:
@@ -157,19 +163,23 @@ def methodology(result: SpeedResult) -> RenderableType | None:
 
     The methods' notes stay in the result's file.
     """
-    absent = {name for name, there in _OCCURS.items() if not there(result)}
     lines: list[tuple[str, RenderableType]] = []
-    for method in result.methodology:
-        if method.name not in absent:
-            unit = f" [{safe(method.unit, 40)}]" if method.unit else ""
-            said = Text(f"{safe(method.formula, _NOTE_LIMIT)}{unit}", style="dim")
-            lines.append((safe(method.name, 40), said))
+    for method in methods_that_occur(result):
+        unit = f" [{safe(method.unit, 40)}]" if method.unit else ""
+        said = Text(f"{safe(method.formula, _NOTE_LIMIT)}{unit}", style="dim")
+        lines.append((safe(method.name, 40), said))
     if not lines:
         return None
     title = heading("What each number is").append(
         "  more in result.json, under methodology", style="not bold dim"
     )
     return Group(title, facts(lines, styles=["dim"] * len(lines)))
+
+
+def methods_that_occur(result: SpeedResult) -> list[Method]:
+    """Return the methods of those measures that this result has numbers of."""
+    absent = {name for name, there in _OCCURS.items() if not there(result)}
+    return [method for method in result.methodology if method.name not in absent]
 
 
 def _any(found: Callable[[CellValues], object]) -> Callable[[SpeedResult], bool]:
