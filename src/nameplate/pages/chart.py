@@ -47,6 +47,16 @@ def panel(
     )
 
 
+def shared(name: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> h.Element:
+    """Return data that several charts and tables of a page draw from, by `data=data_of(name)`; held once."""
+    return embedded({"columns": list(columns), "rows": rows}, id=name)
+
+
+def data_of(name: str) -> dict[str, str]:
+    """Return the data of a chart that draws from shared data."""
+    return {"of": name}
+
+
 def figure(
     title: str,
     about: str,
@@ -55,12 +65,17 @@ def figure(
     *,
     numbers_title: str = "The numbers of this figure",
     wide: bool = False,
+    pairs: bool = False,
 ) -> h.Element:
     """Return a figure of one or more panels side by side; `numbers` is its table, folded away.
 
-    Panels have scales of their own. `wide` puts them below each other.
+    Panels have scales of their own. `wide` puts them below each other, `pairs` at most two beside each other.
     """
-    layout = {"style": "grid-template-columns: minmax(0, 1fr)"} if wide or len(panels) == 1 else {}
+    layout = {}
+    if wide or len(panels) == 1:
+        layout = {"style": "grid-template-columns: minmax(0, 1fr)"}
+    elif pairs:
+        layout = {"style": "grid-template-columns: repeat(auto-fit, minmax(min(30rem, 100%), 1fr))"}
     return h.figure[
         h.figcaption[h.strong[safe(title, 300)], h.span[safe(about, 2000)]],
         h.div(".panels", layout)[

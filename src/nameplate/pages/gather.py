@@ -55,6 +55,15 @@ def gather(directory: Path) -> Subject:
         return SpeedSubject(
             directory=directory, trials=trials, manifest_sha256=digest, result=decode_speed(data)
         )
+    single = [path.parent for path in (directory / layout.TRIALS).glob(f"*/{layout.HEADER}")]
+    if len(single) == 1:
+        # A single trial is a directory of its own within the one that --out named.
+        return _trial(single[0])
+    if single:
+        raise CallerError(
+            f"{directory} holds {len(single):,} trials that no study decided by.",
+            hint=f"Give one of them, or several: {single[0]} ...",
+        )
     if (directory / layout.CONTRACT).is_file():
         alone = list((directory / layout.TRIALS).glob(f"*/{layout.HEADER}"))
         if len(alone) == 1:
@@ -75,6 +84,7 @@ def _trial(directory: Path) -> TrialSubject:
         directory=directory,
         header=read_header(TrialReader(directory)),
         result=decode_result(path.read_bytes()) if path.is_file() else None,
+        manifest_sha256=_digest(directory),
     )
 
 

@@ -13,8 +13,9 @@ from nameplate.pages.rated import answer as rated_answer
 from nameplate.pages.rated import section as rated_section
 from nameplate.pages.speed import answer as speed_answer
 from nameplate.pages.speed import section as speed_section
-from nameplate.pages.subject import ImportedSubject, RatedSubject, SpeedSubject, Subject
+from nameplate.pages.subject import ImportedSubject, RatedSubject, SpeedSubject, Subject, TrialSubject
 from nameplate.pages.terms import glossary
+from nameplate.pages.trial import section as trial_section
 from nameplate.report import numbers
 from nameplate.report.safe import safe
 
@@ -57,6 +58,8 @@ def _run(subject: Subject, position: int) -> h.Element:
         parts = (imported.imported_answer(subject), imported.imported_section(subject))
     elif isinstance(subject, SpeedSubject):
         parts = (speed_answer.answer_block(subject), speed_section.speed_section(subject))
+    elif isinstance(subject, TrialSubject):
+        parts = trial_section.trial_page(subject, f"rows-{position}")
     else:
         raise CallerError(f"{subject.name} has no page yet.")
     return h.article(id=f"run-{position}", aria_label=safe(subject.name, 200))[parts]
@@ -67,6 +70,8 @@ def _terms(subject: Subject) -> Sequence[str]:
         return rated_section.TERMS
     if isinstance(subject, SpeedSubject):
         return speed_section.terms(subject)
+    if isinstance(subject, TrialSubject):
+        return trial_section.terms(subject)
     return imported.TERMS if isinstance(subject, ImportedSubject) else ()
 
 

@@ -25,6 +25,7 @@ class TrialSubject(Struct, frozen=True, kw_only=True):
     directory: Path
     header: TrialHeader
     result: TrialResult | None
+    manifest_sha256: str | None = None
 
     @property
     def name(self) -> str:
@@ -34,6 +35,13 @@ class TrialSubject(Struct, frozen=True, kw_only=True):
     def began(self) -> datetime:
         """Return when it began, in UTC, by the wall clock of the client."""
         return datetime.fromtimestamp(self.header.started.wall_ns / 1e9, UTC)
+
+    @property
+    def ended(self) -> datetime | None:
+        """Return when it ended, by the wall clock of its beginning and its own length; None where it was not sealed."""
+        if self.result is None:
+            return None
+        return datetime.fromtimestamp(self.began.timestamp() + self.result.elapsed_s, UTC)
 
     @property
     def contract(self) -> Contract:
@@ -63,11 +71,7 @@ class StudySubject(Struct, frozen=True, kw_only=True):
     @property
     def ended(self) -> datetime | None:
         """Return when the last trial ended, by the wall clock of its beginning and its own length."""
-        lengths = [
-            trial.began.timestamp() + (0.0 if trial.result is None else trial.result.elapsed_s)
-            for trial in self.trials
-        ]
-        return datetime.fromtimestamp(max(lengths), UTC) if lengths else None
+        return max((trial.ended or trial.began for trial in self.trials), default=None)
 
     @property
     def simulated(self) -> bool:

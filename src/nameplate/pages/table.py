@@ -13,12 +13,13 @@ from nameplate.report.safe import safe
 
 
 class Column(Struct, frozen=True):
-    """Hold a column's head (line feeds break it), and its name with the unit for CSV."""
+    """Hold a column's head (line feeds break it), its name with the unit for CSV, and its field in shared data."""
 
     head: str
     name: str = ""
     kind: Literal["number", "text"] = "number"
     title: str = ""
+    field: str = ""
 
     @property
     def csv_name(self) -> str:
@@ -69,12 +70,29 @@ def table(
     return h.div(".table")[box, tools]
 
 
+def shared_table(columns: Sequence[Column], data: str, caption: str, note: h.Node = None) -> h.Element:
+    """Return a table over data that charts draw from as well (`chart.shared`); it is filled when it is seen."""
+    box = h.div(".table-box", role="region", aria_label=caption, tabindex="0")[
+        h.table[
+            h.caption[caption],
+            h.thead[h.tr[[_head(column, True) for column in columns]]],
+            h.tbody(data_of=data),
+        ]
+    ]
+    tools = h.div(".table-tools")[
+        h.button(".copy", type="button")["Copy as CSV"], h.span(role="status"), note
+    ]
+    return h.div(".table")[box, tools]
+
+
 def _head(column: Column, sortable: bool) -> h.Element:
     attributes = {"scope": "col", "data-name": column.csv_name}
     if column.kind == "number":
         attributes["class"] = "num"
     if column.title:
         attributes["title"] = column.title
+    if column.field:
+        attributes["data-field"] = column.field
     if not sortable:
         return h.th(attributes)[column.head]
     return h.th({**attributes, "aria-sort": "none"})[h.button(type="button")[column.head]]

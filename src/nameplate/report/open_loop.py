@@ -23,7 +23,7 @@ from nameplate.report.table import Column, FittingTable
 from nameplate.statistics.percentile import Distribution
 
 # From schedule first: what a user waits for, whatever the client or the server was busy with.
-_LATENCIES = (
+OPEN_LATENCIES = (
     ("TTFT from schedule", "ttft_from_schedule"),
     ("E2E from schedule", "e2e_from_schedule"),
     ("TTFT from sending", "ttft"),
@@ -34,11 +34,11 @@ _LATENCIES = (
     ("longest gap", "longest_gap"),
 )
 # What repeats another row to the nanosecond is left out.
-_REPEATS = {"ttft": "ttft_from_schedule", "e2e": "e2e_from_schedule", "first_answer": "ttft"}
+REPEATS = {"ttft": "ttft_from_schedule", "e2e": "e2e_from_schedule", "first_answer": "ttft"}
 
-_MOST_PARTS = 20
+MOST_PARTS = 20
 _MOST_STALLS = 4
-_OF = {
+PARTS_OF = {
     "class": ("Classes of the trace", "class"),
     "step": ("Steps of the rate", "step"),
     "ramp": ("Tenths of the ramp", "rate"),
@@ -58,9 +58,9 @@ def open_latencies(latencies: PhaseLatencies) -> RenderableType:
         Column("largest", rank=2),
     ]
     rows: list[Sequence[Cell]] = []
-    for label, name in _LATENCIES:
+    for label, name in OPEN_LATENCIES:
         held: Distribution | None = getattr(whole, name)
-        if held is None or (name in _REPEATS and held == getattr(whole, _REPEATS[name])):
+        if held is None or (name in REPEATS and held == getattr(whole, REPEATS[name])):
             continue
         rows.append((label, f"{held.n:,}", *latency_cells(held)))
     notes = ["from schedule: from when the plan wanted the request sent, which is what SLOs judge"]
@@ -75,7 +75,7 @@ def breakdown(found: Breakdown | None) -> RenderableType | None:
     """Return the latencies of a load's parts; None where it has none."""
     if found is None:
         return None
-    title, name = _OF[found.of]
+    title, name = PARTS_OF[found.of]
     columns = [
         Column(f"\n{name}", side="left"),
         Column("\nn"),
@@ -89,7 +89,7 @@ def breakdown(found: Breakdown | None) -> RenderableType | None:
     if found.of != "class":
         columns.append(Column("in\nflight"))
     rows: list[Sequence[Cell]] = []
-    for part in found.parts[:_MOST_PARTS]:
+    for part in found.parts[:MOST_PARTS]:
         cells = [safe(part.name, 60), f"{part.requests:,}"]
         cells += [numbers.percentile(part.ttft, one) for one in ("p50", "p95", "p99")]
         cells += [numbers.percentile(part.e2e, one) for one in ("p50", "p95")]
@@ -100,8 +100,8 @@ def breakdown(found: Breakdown | None) -> RenderableType | None:
     notes = ["TTFT and E2E from schedule"]
     if found.of != "class":
         notes[0] += "; in flight: our requests, on average while the part's were due"
-    if len(found.parts) > _MOST_PARTS:
-        notes.append(f"and {len(found.parts) - _MOST_PARTS:,} more, in result.json")
+    if len(found.parts) > MOST_PARTS:
+        notes.append(f"and {len(found.parts) - MOST_PARTS:,} more, in result.json")
     if any(str(cell).endswith(numbers.UNSUPPORTED) for row in rows for cell in row):
         notes.append(numbers.UNSUPPORTED_NOTE)
     return Group(
@@ -111,11 +111,11 @@ def breakdown(found: Breakdown | None) -> RenderableType | None:
     )
 
 
-def open_lines(plan: TrialPlan, measured: Measurement) -> list[tuple[str, RenderableType]]:
+def open_lines(plan: TrialPlan, measured: Measurement) -> list[tuple[str, str]]:
     """Return what was done of an open loop's plan, line by line; nothing of a closed one."""
     if plan.arrivals is None:
         return []
-    lines: list[tuple[str, RenderableType]] = []
+    lines: list[tuple[str, str]] = []
     if plan.arrivals.trace is not None:
         lines.append(("Trace", _trace(plan.arrivals.trace)))
     if measured.delivered is not None:

@@ -8,29 +8,25 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nameplate.contract.plan import TrialPlan
-from nameplate.measure.concurrency import Concurrency
 from nameplate.measure.latency import PhaseLatencies
-from nameplate.measure.lateness import Lag
 from nameplate.measure.rates import Rate
 from nameplate.measure.result import TrialResult
-from nameplate.measure.server_side import Gauge
 from nameplate.report import numbers
 from nameplate.report.boundary import judged
 from nameplate.report.latencies import latency_cells, latency_notes
 from nameplate.report.layout import Cell, Command, bulleted, facts, heading, indented, stacked
-from nameplate.report.open_loop import breakdown, open_latencies, open_lines
+from nameplate.report.open_loop import breakdown, open_latencies
 from nameplate.report.safe import safe, safe_text
 from nameplate.report.style import status, style_of, warnings
 from nameplate.report.table import Column, FittingTable
 from nameplate.report.waits import waits_table
+from nameplate.report.work import load_of, start_of, work_lines
 from nameplate.statistics.percentile import Distribution
-from nameplate.verdict.facts import LoopCount, PromptRange
 from nameplate.verdict.gate import MEANING
 
 _REASON_LIMIT = 1500
 
-_LATENCIES = (
+LATENCIES = (
     ("TTFT", "ttft"),
     ("first answer", "first_answer"),
     ("ITL", "itl"),
@@ -50,7 +46,7 @@ def trial_summary(result: TrialResult, directory: Path | str) -> RenderableType:
             breakdown(result.measurement.breakdown),
             waits_table(result.measurement.waits),
             _rates(result),
-            _work(result),
+            Group(heading("What was done"), facts(work_lines(result))),
             _gates(result),
             warnings(result.warnings),
             _ending(directory),
@@ -61,7 +57,7 @@ def trial_summary(result: TrialResult, directory: Path | str) -> RenderableType:
 def _answer(result: TrialResult) -> RenderableType:
     plan, verdict = result.plan, result.verdict
     first = Text(verdict.status, style=style_of(verdict.status))
-    what = f"{plan.requests:,} requests {_load(plan)}"
+    what = f"{plan.requests:,} requests {load_of(plan)}"
     if verdict.slos:
         said = ", ".join(
             f"{numbers.promise(one.slo)}: {judged(one, one.whole)} (n {one.whole.n:,})"
@@ -82,26 +78,12 @@ def _answer(result: TrialResult) -> RenderableType:
         lines += [indented(bulleted("-", "", safe_text(reason, "", _REASON_LIMIT))) for reason in reasons]
     lines.append(
         Text(
-            f"{safe(plan.key, 200)}: {numbers.count(plan.warmup, 'warm-up')} at concurrency one, then {_start(plan)}; "
-            f"{numbers.rough(result.elapsed_s)} in all.",
+            f"{safe(plan.key, 200)}: {numbers.count(plan.warmup, 'warm-up')} at concurrency one, "
+            f"then {start_of(plan)}; {numbers.rough(result.elapsed_s)} in all.",
             style="dim",
         )
     )
     return Group(*lines)
-
-
-def _load(plan: TrialPlan) -> str:
-    if plan.arrivals is None:
-        return f"of {plan.shape} at concurrency {plan.concurrency:,}"
-    # A trace has a file's name, and lengths of its own.
-    load = safe(str(plan.arrivals), 200)
-    return f"as {load}" if plan.arrivals.trace is not None else f"of {plan.shape} as {load}"
-
-
-def _start(plan: TrialPlan) -> str:
-    if plan.arrivals is None:
-        return f"start policy {plan.start}"
-    return f"an open loop, seed {plan.arrivals.seed}: latencies are judged from schedule"
 
 
 def _latencies(latencies: PhaseLatencies) -> RenderableType:
@@ -120,7 +102,7 @@ def _latencies(latencies: PhaseLatencies) -> RenderableType:
         Column("\nlargest", rank=5),
     ]
     rows: list[Sequence[Cell]] = []
-    for label, name in _LATENCIES:
+    for label, name in LATENCIES:
         held: Distribution = getattr(whole, name)
         first: Distribution = getattr(opening, name)
         later: Distribution = getattr(steady, name)
@@ -183,129 +165,6 @@ def _rate(name: str, rate: Rate | None, unit: str) -> tuple[str, str, str]:
     over = f"from {window.begins} to {window.ends}"
     said = f"{rate.of}{estimated}, {over} ({numbers.duration(window.length_ns)})"
     return name, numbers.rate(rate.per_s, unit), safe(said)
-
-
-def _work(result: TrialResult) -> RenderableType:
-    measured, found = result.measurement, result.measurement.correctness
-    ours, server, late = measured.concurrency, measured.server, measured.lateness
-    shared = result.facts.template_floor_tokens
-    floor = "" if shared is None else f" (the chat template's share is {shared:,})"
-    sums = (
-        f"{found.sent:,} sent = {found.ok:,} ok + {found.failed:,} failed + {found.cancelled:,} cancelled + "
-        f"{found.unfinished:,} unfinished"
-    )
-    lines: list[tuple[str, RenderableType]] = [
-        ("Requests", sums),
-        ("Answers", _answers(result)),
-        (
-            "Tokens",
-            f"prompt {_range(found.prompt_tokens)} of {_asked(result)} asked, cached "
-            f"{_range(found.cached_tokens)}{floor}; output {found.output_tokens:,}"
-            + (" (estimated)" if found.tokens_estimated else "")
-            + (f", and {found.partial_tokens:,} of requests that failed" if found.partial_tokens else ""),
-        ),
-        ("In flight, ours", _in_flight(result.plan, ours, result.facts.workers)),
-        ("In the server", _server(result)),
-        ("Client lateness", _lateness(result)),
-    ]
-    if server.queue_mean_s is not None and measured.waits is None:
-        times = (
-            ("queue", server.queue_mean_s),
-            ("prefill", server.prefill_mean_s),
-            ("decode", server.decode_mean_s),
-        )
-        said = ", ".join(
-            f"{name} {numbers.duration(None if mean is None else mean * 1e9)}" for name, mean in times
-        )
-        lines.insert(5, ("By its own clock", f"{said} on average a request, warm-up included"))
-    if late.user_stamped_share:
-        lines.append(
-            ("", f"{numbers.share(late.user_stamped_share)} of {late.reads:,} reads have no kernel stamp")
-        )
-    lines[1:1] = open_lines(result.plan, measured)
-    return Group(heading("What was done"), facts(lines))
-
-
-def _asked(result: TrialResult) -> str:
-    asked = result.facts.prompt_asked_range
-    return f"{result.plan.shape.input_tokens:,}" if asked is None else _range(asked)
-
-
-def _in_flight(plan: TrialPlan, ours: Concurrency, workers: int) -> str:
-    mean, most = numbers.count(ours.mean), numbers.count(ours.max)
-    if plan.arrivals is not None:
-        share = f", or {max(1, ours.planned // workers):,} of one worker" if workers > 1 else ""
-        return f"{mean} on average, {most} at most; {ours.planned:,} outstanding end the load{share}"
-    return (
-        f"{mean} on average of {ours.planned:,} planned, {most} at most; below the plan "
-        f"{numbers.share(ours.below_share)} of the time"
-    )
-
-
-def _answers(result: TrialResult) -> str:
-    found = result.measurement.correctness
-    parts = [
-        _counted("HTTP", found.http_statuses),
-        _counted("finish", found.finish_reasons),
-        f"{found.unique_outputs:,} different answers",
-        *_looped(found.loops),
-        f"{numbers.count(found.output_events, 'event')}, {numbers.count(found.output_bytes, 'byte')} of text",
-    ]
-    bad = {name: n for name, n in found.outcomes.items() if name != "ok"}
-    if bad:
-        parts.insert(0, _counted("outcomes", bad))
-    return "; ".join(part for part in parts if part)
-
-
-def _looped(loops: LoopCount | None) -> list[str]:
-    if loops is None or not loops.looped:
-        return []
-    return [f"{loops.looped:,} of {loops.judged:,} long enough to judge end in a loop"]
-
-
-def _counted(label: str, tally: dict[str, int]) -> str:
-    # A hostile server can give every answer a finish reason of its own.
-    shown = sorted(tally.items(), key=lambda pair: (-pair[1], pair[0]))
-    said = ", ".join(f"{safe(name, 60)} {count:,}" for name, count in shown[:6])
-    more = f" and {len(shown) - 6:,} more kinds" if len(shown) > 6 else ""
-    return f"{label} {said}{more}" if said else ""
-
-
-def _range(held: PromptRange | None) -> str:
-    return "not told" if held is None else numbers.between(f"{held.low:,}", f"{held.high:,}")
-
-
-def _server(result: TrialResult) -> str:
-    server = result.measurement.server
-    if not server.scrapes:
-        return "not told: there is no metrics page"
-    usage = server.kv_usage
-    kv = (
-        "-"
-        if usage is None
-        else f"{numbers.share(usage.mean)} on average, {numbers.share(usage.max)} at most"
-    )
-    return (
-        f"running {_gauge(server.running)}; waiting {_gauge(server.waiting)}; KV {kv}; "
-        f"preemptions {numbers.count(server.preemptions)} ({numbers.count(server.scrapes, 'scrape')}, "
-        f"{server.scrape_failures:,} failed)"
-    )
-
-
-def _gauge(gauge: Gauge | None) -> str:
-    if gauge is None:
-        return numbers.ABSENT
-    return f"{numbers.count(gauge.mean)} on average, {numbers.count(gauge.max)} at most"
-
-
-def _lateness(result: TrialResult) -> str:
-    late = result.measurement.lateness
-    budget = numbers.duration(result.facts.lateness_budget_ns)
-    return f"p99 {_lag(late.arrival_doubt)} for arrivals, {_lag(late.send_lag)} for sends (budget {budget})"
-
-
-def _lag(lag: Lag | None) -> str:
-    return numbers.ABSENT if lag is None else numbers.duration(lag.p99_ns)
 
 
 def _gates(result: TrialResult) -> RenderableType:

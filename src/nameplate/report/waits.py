@@ -46,7 +46,7 @@ def waits_table(waits: Waits | None) -> RenderableType | None:
     return Group(
         heading("Queue and prefill apart, by the server's own clock"),
         indented(FittingTable(_COLUMNS, rows)),
-        *(indented(Text(note, style="dim")) for note in _notes(waits)),
+        *(indented(Text(note, style="dim")) for note in waits_notes(waits)),
     )
 
 
@@ -77,7 +77,8 @@ def _plain(name: str, n: int, mean_ns: int | None) -> Sequence[Cell]:
     return name, f"{n:,}", time_of(mean_ns), "", "", ""
 
 
-def _notes(waits: Waits) -> list[str]:
+def waits_notes(waits: Waits) -> list[str]:
+    """Return what must be known beside the parts of a wait."""
     notes = ["Means are exact; a quantile lies between two edges of the server's buckets."]
     if waits.rest_mean_ns is not None:
         notes.append(
@@ -103,10 +104,15 @@ def _notes(waits: Waits) -> list[str]:
 
 
 def _estimated(waits: Waits) -> RenderableType:
+    return Group(heading("Queue and prefill apart"), *(indented(Text(line)) for line in untold(waits)))
+
+
+def untold(waits: Waits) -> list[str]:
+    """Say why the server told nothing of the parts, and what is estimated in their place."""
     said = [f"Not told: {safe(waits.reason)}."]
     if waits.estimate is not None:
         said.append(f"Estimated: {estimate_words(waits.estimate)} (n {waits.n:,}).")
-    return Group(heading("Queue and prefill apart"), *(indented(Text(line)) for line in said))
+    return said
 
 
 def estimate_words(estimate: Estimate) -> str:

@@ -27,14 +27,41 @@ const CONFIG = {
   range: {category: ["var(--s1)", "var(--s2)", "var(--s3)", "var(--s4)", "var(--s5)", "var(--s6)"]},
 };
 
+// Data that several charts and tables of a page draw from: columns by name, and rows.
+const held = new Map();
+function shared(name) {
+  if (!held.has(name)) held.set(name, JSON.parse(document.getElementById(name).textContent));
+  return held.get(name);
+}
+
+function named({columns, rows}) {
+  return rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])));
+}
+
+// Every chart gets values of its own: the library writes into them.
+function supply(spec) {
+  if (spec === null || typeof spec !== "object") return;
+  for (const [key, part] of Object.entries(spec)) {
+    if (key !== "data") supply(part);
+    else if (part && part.of !== undefined) spec.data = {values: named(shared(part.of))};
+    else if (part && part.curves) spec.data = {values: part.curves.flatMap(({points, ...curve}) => points.map(([x, y]) => ({...curve, x, y})))};
+  }
+}
+
+// What lies in closed details has a width in some browsers, and nobody looks at it.
+function isSeen(element) {
+  return element.closest("details:not([open])") === null && element.clientWidth > 0;
+}
+
 function draw(panel) {
-  if (panel.dataset.drawn || panel.clientWidth === 0) return;
+  if (panel.dataset.drawn || !isSeen(panel)) return;
   panel.dataset.drawn = "yes";
   const source = panel.querySelector("script[type='application/json']");
   const stage = document.createElement("div");
   panel.append(stage);
   try {
     const spec = JSON.parse(source.textContent);
+    supply(spec);
     const {spec: compiled} = charts.compile(spec, {config: CONFIG});
     const view = new charts.View(charts.parse(compiled, null, {ast: true}), {
       expr: charts.expressionInterpreter,
@@ -54,11 +81,32 @@ function draw(panel) {
 
 function drawWithin(root) {
   for (const panel of root.querySelectorAll(".panel")) draw(panel);
+  for (const body of root.querySelectorAll("tbody[data-of]")) fill(body);
+}
+
+// A table over shared data is written when it is seen; `data-field` of its heads says what stands in each column.
+function fill(body) {
+  if (body.rows.length || !isSeen(body.parentNode)) return;
+  const {columns, rows} = shared(body.dataset.of);
+  const heads = [...body.parentNode.tHead.rows[0].cells];
+  for (const row of rows) {
+    const line = body.insertRow();
+    heads.forEach((head, at) => {
+      const value = row[columns.indexOf(head.dataset.field)] ?? null;
+      const cell = document.createElement(at ? "td" : "th");
+      if (!at) cell.scope = "row";
+      if (head.classList.contains("num")) cell.className = "num";
+      cell.dataset.value = JSON.stringify(value);
+      cell.textContent = value === null ? "\u2014" : typeof value === "number" ? value.toLocaleString("en", {maximumFractionDigits: 3}) : value;
+      line.append(cell);
+    });
+  }
 }
 
 // Charts far down are drawn while nobody waits; those in closed details when they open.
 function drawAll() {
   const waiting = [...document.querySelectorAll(".panel")];
+  for (const body of document.querySelectorAll("tbody[data-of]")) fill(body);
   const step = () => {
     const until = performance.now() + 40;
     while (waiting.length && performance.now() < until) draw(waiting.shift());

@@ -14,6 +14,7 @@ from nameplate.pages.rated.phases import phases
 from nameplate.pages.rated.points import points_of
 from nameplate.pages.rated.trials import trials_table
 from nameplate.pages.subject import RatedSubject
+from nameplate.pages.trial.boundary import boundary_ecdf
 from nameplate.pages.trial.list import trial_list
 from nameplate.pages.values import document
 from nameplate.pages.words import facts, warnings
@@ -104,6 +105,7 @@ def _shape(subject: RatedSubject, shape: PlateShape, position: int) -> h.Element
         figures.append(boundary_figure(shape, contract, slo, points))
         if slo == contract.slos[0]:
             figures.append(confirmations_figure(contract, [(shape, points)], slo))
+            figures.append(boundary_ecdf(subject, shape, slo))
     first = contract.slos[0] if contract.slos else None
     return h.section(aria_label=title)[
         h.h2[title],

@@ -2,33 +2,74 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Sequence
+
 import htpy as h
 
 from nameplate.pages.subject import StudySubject, TrialSubject
+from nameplate.pages.trial.answer import reasons, sentence, status_of
+from nameplate.pages.trial.rows import read_rows
+from nameplate.pages.trial.section import folded_section
+from nameplate.pages.trial.waterfall import MOST_ROWS
 from nameplate.pages.words import badge
 from nameplate.report import numbers
 from nameplate.report.safe import safe
 
+# Of all trials of one page: a request is some 150 bytes, and a page should stay below 3 MB.
+ROWS_ON_PAGE = 6_000
+_FEWEST_ROWS = 40
+# Reading output events takes about a second for so many.
+EVENTS_ON_PAGE = 1_500_000
+
 
 def trial_list(subject: StudySubject) -> h.Node:
-    """Return all trials of a study, each folded away."""
+    """Return all trials of a study, each folded away; their rows are read here and kept no longer than this."""
     if not subject.trials:
         return None
+    most = max(_FEWEST_ROWS, min(MOST_ROWS, ROWS_ON_PAGE // len(subject.trials)))
+    events = with_events(subject.trials)
+    # The names of directories are anybody's, and those of elements ours.
+    mine = f"rows-{zlib.crc32(str(subject.directory).encode('utf-8', 'replace')):08x}"
     return h.section(aria_label="Trials")[
         h.h2[f"All {numbers.count(len(subject.trials), 'trial')}"],
-        [_folded(trial) for trial in subject.trials],
+        [
+            _folded(trial, f"{mine}-{at}", most, trial.name in events)
+            for at, trial in enumerate(subject.trials)
+        ],
     ]
 
 
-def _folded(trial: TrialSubject) -> h.Element:
+def with_events(trials: Sequence[TrialSubject], most: int = EVENTS_ON_PAGE) -> frozenset[str]:
+    """Return the trials whose output events are read: confirmations first, as many as stay within `most` events."""
+    chosen: set[str] = set()
+    left = most
+    for trial in sorted(trials, key=lambda one: one.header.plan.role != "confirmation"):
+        events = _events_of(trial)
+        if events is not None and events <= left:
+            chosen.add(trial.name)
+            left -= events
+    return frozenset(chosen)
+
+
+def _events_of(trial: TrialSubject) -> int | None:
+    return None if trial.result is None else trial.result.measurement.correctness.output_events
+
+
+def _folded(trial: TrialSubject, name: str, most: int, events: bool) -> h.Element:
+    read = read_rows(trial, events=events)
     result = trial.result
     return h.details(".trial", id=f"trial-{safe(trial.name, 200)}")[
         h.summary[
             h.code[safe(trial.name, 200)],
-            badge("unfinished" if result is None else result.verdict.status),
+            badge(status_of(trial)),
             h.span(".soft")[
-                "" if result is None else numbers.count(result.measurement.correctness.sent, "request")
+                "not sealed"
+                if result is None
+                else numbers.count(result.measurement.correctness.sent, "request")
             ],
         ],
-        None if result is None else [h.p[safe(reason, 1000)] for reason in result.verdict.reasons],
+        h.p[h.strong[sentence(trial, len(read.measured))]],
+        reasons(trial),
+        folded_section(trial, read, name, most),
     ]
