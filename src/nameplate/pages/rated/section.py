@@ -7,6 +7,7 @@ import htpy as h
 from nameplate.contract.levels import levels_of
 from nameplate.measure.plate import PlateShape
 from nameplate.pages.identity import contract_card, evidence_card, identity_table, launch, server_card
+from nameplate.pages.plate_picture import plate_picture
 from nameplate.pages.rated.answer import shape_facts
 from nameplate.pages.rated.figures import boundary_figure, confirmations_figure, path_figure, surface_figure
 from nameplate.pages.rated.limit import limit_section
@@ -64,7 +65,7 @@ def _cards(subject: RatedSubject) -> h.Element:
     plate, contract, record = subject.plate, subject.plate.contract, subject.record
     spent_s = sum(verdict.spent_s for verdict in record.shapes)
     return h.div(".cards")[
-        server_card(plate.identity.facts, plate.target.url),
+        plate_picture(subject.directory) or server_card(plate.identity.facts, plate.target.url),
         contract_card(
             contract,
             [
