@@ -27,6 +27,7 @@ COMMANDS = {
     "report": "Write one page over runs, which opens offline: answers, figures, tables, trials.",
     "catalogue": "Write a site of many runs: search, filter, sort by like numbers, compare.",
     "plate": "Draw the rating plate of a study: SVG, PNG, Markdown or text.",
+    "compare": "Say in what one run is better than another, worse, equal, or not known to differ.",
     "check": "Say whether a plate still holds for a server.",
     "import": "Read a result of AIPerf, GuideLLM, vLLM, SGLang or llm-inference-bench: checked, judged anew.",
     "export": "Write a result as a file of llm-inference-bench or AIPerf, as CSV or as OpenMetrics text.",

@@ -41,7 +41,7 @@ def measure_sustained(evidence: TrialEvidence) -> Sustained | None:
     flight = InFlight(intervals(measured, evidence.ended_ns))
     span_s = (end - begin) / 1e9
     slos = evidence.contract.slos
-    met = sum(_met(row, slos, evidence.ended_ns) for row in from_schedule(measured)) if slos else None
+    met = sum(met_all(row, slos, evidence.ended_ns) for row in from_schedule(measured)) if slos else None
     return Sustained(
         arrived=len(measured),
         met=met,
@@ -52,7 +52,8 @@ def measure_sustained(evidence: TrialEvidence) -> Sustained | None:
     )
 
 
-def _met(row: RequestRow, slos: Sequence[Slo], until_ns: int) -> bool:
+def met_all(row: RequestRow, slos: Sequence[Slo], until_ns: int) -> bool:
+    """Tell whether a request ended well and met every latency SLO; one still open is watched until `until_ns`."""
     if row.outcome != Outcome.ok:
         return False
     for slo in slos:

@@ -22,16 +22,30 @@ _SAID = {
 }
 
 
+class Reason(Struct, frozen=True):
+    """Say in words why two runs are not comparable; `of` names what it is about, with the value of each."""
+
+    of: str
+    says: str
+    a: str | None = None
+    b: str | None = None
+
+
 class Reasons(Struct, frozen=True):
     """Hold why two runs are not comparable as wholes, and why each measure of both is not; empty is comparable."""
 
-    whole: tuple[str, ...]
+    differing: tuple[Reason, ...]
     measures: Mapping[str, tuple[str, ...]]
+
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """Return in words why they are not comparable as wholes."""
+        return tuple(reason.says for reason in self.differing)
 
     @property
     def comparable(self) -> tuple[str, ...]:
         """Name the measures that may be compared; none where the runs differ as wholes."""
-        return () if self.whole else tuple(name for name, said in self.measures.items() if not said)
+        return () if self.differing else tuple(name for name, said in self.measures.items() if not said)
 
 
 def comparable(a: Run, b: Run) -> Reasons:
@@ -42,33 +56,41 @@ def comparable(a: Run, b: Run) -> Reasons:
     return Reasons(_whole(a, b), measures)
 
 
-def _whole(a: Run, b: Run) -> tuple[str, ...]:
+def _whole(a: Run, b: Run) -> tuple[Reason, ...]:
     reasons = []
     if a.model and b.model and a.model != b.model:
-        reasons.append(f"the models differ: {a.model} and {b.model}")
+        reasons.append(Reason("model", f"the models differ: {a.model} and {b.model}", a.model, b.model))
     reasons += _loads(a.load, b.load)
     for run in (a, b):
         if run.contradictions:
-            reasons.append(f"the numbers of {run.tool} contradict each other: {run.contradictions[0].detail}")
+            said = f"the numbers of {run.tool} contradict each other: {run.contradictions[0].detail}"
+            reasons.append(Reason("contradiction", said))
     return tuple(reasons)
 
 
-def _loads(a: Load, b: Load) -> list[str]:
+def _loads(a: Load, b: Load) -> list[Reason]:
     reasons = []
-    shapes = _shape(a), _shape(b)
-    if None in shapes:
-        reasons.append("the load of one of them is not known")
-    elif shapes[0] != shapes[1]:
-        reasons.append(f"the loads differ: {shapes[0]} and {shapes[1]}")
-    for noun, one, other in (
+    one, other = _shape(a), _shape(b)
+    if one is None or other is None:
+        reasons.append(Reason("load", "the load of one of them is not known", one, other))
+    elif one != other:
+        reasons.append(Reason("load", f"the loads differ: {one} and {other}", one, other))
+    for noun, first, second in (
         ("input", a.input_tokens, b.input_tokens),
         ("output", a.output_tokens, b.output_tokens),
     ):
-        if one is None or other is None:
-            reasons.append(f"the {noun} length of one of them is not known")
-        elif abs(one - other) > LENGTH_TOLERANCE * max(one, other):
-            reasons.append(f"the {noun} lengths differ: {one:,.0f} and {other:,.0f} tokens")
+        said = None
+        if first is None or second is None:
+            said = f"the {noun} length of one of them is not known"
+        elif abs(first - second) > LENGTH_TOLERANCE * max(first, second):
+            said = f"the {noun} lengths differ: {first:,.0f} and {second:,.0f} tokens"
+        if said is not None:
+            reasons.append(Reason(f"shape.{noun}_tokens", said, _tokens(first), _tokens(second)))
     return reasons
+
+
+def _tokens(length: float | None) -> str | None:
+    return None if length is None else f"{length:,.0f}"
 
 
 def _shape(load: Load) -> str | None:
