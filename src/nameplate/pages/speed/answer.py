@@ -36,7 +36,7 @@ def answer_block(subject: SpeedSubject) -> h.Element:
             (badge("imported", "none"), " ") if result.origin is not None else None,
             (badge("simulated time", "none"), " ") if subject.simulated else None,
             None if result.finished else (badge("not finished", "unfinished"), " "),
-            h.span(".soft")[f"{coverage(result)} {when(subject)}"],
+            h.span(".soft")[f"{coverage(result)} · {when(subject)}"],
         ],
         None if imported is None else h.p(".under")[imported.plain],
     ]
@@ -64,4 +64,4 @@ def when(subject: SpeedSubject) -> str:
     stamp = None if origin is None else origin.metadata.get("timestamp")
     if isinstance(stamp, str):
         return f"{safe(stamp[:16].replace('T', ' '), 40)} by the clock of its tool"
-    return "its date is not known"
+    return "date not known"

@@ -213,7 +213,7 @@ SPECS: tuple[Spec, ...] = (
         "TTFT\np99",
         lambda v: (
             (numbers.percentile(v.ttft, "p99"), v.ttft.p99, "ttft.p99")
-            if v.ttft is not None and v.ttft.n and v.mixed is None
+            if v.ttft is not None and v.ttft.n and v.mixed is None and v.prefill is None
             else (None, None, None)
         ),
         "TTFT p99, ns",

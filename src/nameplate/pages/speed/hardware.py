@@ -27,7 +27,8 @@ def hardware_line(result: SpeedResult) -> str | None:
         if host.which == "server" and host.gpus:
             return " and ".join(_kinds(host.gpus))
     told = result.identity.text("hardware")
-    return None if told is None else safe(told, 120)
+    # A model of an engine says "none" of its hardware.
+    return None if told is None or told.startswith("none") else safe(told, 120)
 
 
 def _kinds(gpus: Sequence[Gpu]) -> list[str]:
@@ -148,7 +149,11 @@ def engine_card(result: SpeedResult) -> h.Element:
         fact = next((known[name] for name in names if name in known), None)
         if fact is not None or label != "Repository":
             entries.append((label, unstated(None if fact is None else value_of(fact))))
-    entries += [(label, value_of(known[name])) for label, name in _MORE if name in known]
+    entries += [
+        (label, value_of(known[name]))
+        for label, name in _MORE
+        if name in known and known[name].value not in ("", "none")
+    ]
     entries += [
         ("Context limit", _held(limits.context_tokens, "tokens", "limits.context_tokens")),
         ("KV pool", _held(limits.kv_tokens, "tokens", "limits.kv_tokens")),

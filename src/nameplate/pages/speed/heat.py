@@ -47,7 +47,7 @@ def _total(values: CellValues) -> str:
     return (ESTIMATED if values.estimated else "") + numbers.brief_rate(values.tokens_per_s)
 
 
-TOTAL = Measure("Total tok/s", "", "more", lambda v: v.tokens_per_s, _total, "tokens_per_s")
+TOTAL = Measure("Total tok/s", "total", "more", lambda v: v.tokens_per_s, _total, "tokens_per_s")
 USER = Measure("Per user tok/s", "each", "more", per_user, lambda v: middle(v.per_user), "per_user.p50")
 TTFT = Measure(
     "TTFT",

@@ -29,6 +29,8 @@ from nameplate.report.safe import safe
 from nameplate.report.speed_words import grouped_notes
 
 STYLES, SCRIPTS = ("speed.css",), ("speed.js",)
+# So many reasons are read at a glance; more are folded away.
+_UNFOLDED = 12
 _TEXT_LIMIT = 4000
 _REASON_LIMIT = 1000
 _TERMS = (
@@ -69,7 +71,7 @@ def speed_section(subject: SpeedSubject) -> h.Element:
     decode, prefill = placed(result, "decode"), placed(result, "prefill")
     return h.div(document("result.json", subject.name))[
         h.div(".cards")[hardware_card(result), engine_card(result), run_card(result)],
-        _text("Launch command", result.launch_command),
+        _text("Launch command", result.launch_command or result.identity.text("server_arguments")),
         _text("Note", result.note),
         _matrix(subject, "decode", decode),
         decode_figure(subject, decode),
@@ -151,7 +153,7 @@ def _all(subject: SpeedSubject) -> h.Element:
             f"What was measured in {numbers.count(lost, 'cell')} that "
             f"{'is' if lost == 1 else 'are'} not valid stands in result.json under discarded, and is no result."
         )
-    return h.section(aria_label="All measurements")[
+    return h.section(".all", aria_label="All measurements")[
         h.h2["All measurements"],
         h.p(".soft")[" ".join(notes)],
         rows_table(subject, cells, "All measurements", anchored=True)
@@ -174,8 +176,8 @@ def _why(result: SpeedResult) -> h.Node:
     found = reasons(result)
     if not found:
         return None
-    return h.section(aria_label="Why cells have no number")[
-        h.h3["Why cells have no number"],
+    return h.details(open=len(found) <= _UNFOLDED)[
+        h.summary["Why cells have no number"],
         h.ul[
             [
                 h.li[
