@@ -1,8 +1,8 @@
 """Cut the plate's fonts down to what a plate says: `python scripts/subset_fonts.py FOLDER_OF_TTF`.
 
-Needs fonttools. The faces are Barlow Condensed Medium and Bold under the SIL Open Font License, as the npm package
-`@expo-google-fonts/barlow-condensed` 0.4.1 carries them beside its LICENSE_FONT. Layout tables and hints are left out:
-without kerning and ligatures the width of a text is the sum of its letters' advances, which is what the plate reckons.
+Needs fonttools and brotli. The faces are Barlow Condensed Medium and Bold (SIL Open Font License) of the npm package
+`@expo-google-fonts/barlow-condensed` 0.4.1, which has their licence as LICENSE_FONT. Layout tables and hints are left
+out: without kerning and ligatures a text is as wide as its letters' advances together, which is what the plate reckons.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from fontTools import subset
 
 FONTS = Path(__file__).parents[1] / "src/nameplate/ratingplate/fonts"
-FACES = {"BarlowCondensed_500Medium.ttf": "medium.ttf", "BarlowCondensed_700Bold.ttf": "bold.ttf"}
+FACES = {"BarlowCondensed_500Medium.ttf": "medium", "BarlowCondensed_700Bold.ttf": "bold"}
 # ASCII, Latin-1, Latin Extended-A; dashes, quotes, ellipsis, euro, micro, minus, multiplication, comparisons, arrows.
 LETTERS = (
     *range(0x20, 0x7F),
@@ -33,8 +33,12 @@ def main() -> None:
         cutter = subset.Subsetter(options)
         cutter.populate(unicodes=LETTERS)
         cutter.subset(font)
-        subset.save_font(font, str(FONTS / face), options)
-        print(face, (FONTS / face).stat().st_size, "bytes")
+        # The first is measured and rendered from, the second goes into drawings.
+        for flavor, suffix in ((None, "ttf"), ("woff2", "woff2")):
+            options.flavor = flavor
+            path = FONTS / f"{face}.{suffix}"
+            subset.save_font(font, str(path), options)
+            print(path.name, path.stat().st_size, "bytes")
 
 
 if __name__ == "__main__":

@@ -18,12 +18,12 @@ FOLDER = Path(__file__).parent / "fonts"
 MEDIUM, BOLD = 500, 700
 FILES = {MEDIUM: FOLDER / "medium.ttf", BOLD: FOLDER / "bold.ttf"}
 
-# What a character of another font takes, in ems: East Asian ones fill a square, others are wide letters at most.
-_WIDE, _OTHER = 1.0, 0.7
+# What a character of another font takes, in ems: East Asian ones fill a square, others are a bold sans serif's.
+_WIDE, _OTHER = 1.0, 0.66
 
 
 class Face(Struct, frozen=True):
-    """Hold the advance of every character that a face has, in ems."""
+    """Hold the advance of every character that a face has, in ems; those of others are estimated."""
 
     advances: dict[str, float]
 
@@ -31,8 +31,12 @@ class Face(Struct, frozen=True):
         """Tell whether the face has all characters of a text."""
         return all(letter in self.advances for letter in text)
 
+    def reading(self, text: str) -> Face:
+        """Return the face that a text is set in: a text with letters of other fonts is all of such a one."""
+        return self if self.has(text) else FOREIGN
+
     def width(self, text: str, size: float, tracking: float = 0.0) -> float:
-        """Return the width of a text at a size, with `tracking` between its letters; other fonts' are estimated."""
+        """Return the width of a text at a size, with `tracking` between its letters."""
         return sum(self._advance(letter) for letter in text) * size + tracking * max(0, len(text) - 1)
 
     def _advance(self, letter: str) -> float:
@@ -42,6 +46,9 @@ class Face(Struct, frozen=True):
         if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
             return 0.0
         return _WIDE if unicodedata.east_asian_width(letter) in ("W", "F") else _OTHER
+
+
+FOREIGN = Face({})
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from nameplate.ratingplate.face import Face
+from nameplate.ratingplate.face import FOREIGN, Face
 from nameplate.report.safe import safe
 
 ELLIPSIS = "…"
@@ -18,8 +18,8 @@ _STEP = 0.5
 _MOST_LETTERS = 400
 # A line may end behind a blank and behind the marks between the words of a name, but not within a number.
 _WORDS = re.compile(r"(?:[^ /_,;:.+-]|[,.:](?=\d))*[ /_,;:.+-]?")
-# A number and its unit stay on one line, by a blank that does not break.
-_UNIT = re.compile(r"(?<=\d) (?=(?:us|ms|s|min|h|tokens?|tok/s|req/s|requests/s)\b)")
+# A limit, its number and its unit stay on one line, by blanks that do not break.
+_UNIT = re.compile(r" (?=<|p\d)|(?<=<) |(?<=\d) (?=(?:us|ms|s|min|h|tokens?|tok/s|req/s|requests/s)\b)")
 
 
 class _Word(NamedTuple):
@@ -31,11 +31,16 @@ class _Word(NamedTuple):
 
 
 class Fitted(Struct, frozen=True):
-    """Hold lines of text at a size; `whole` says whether nothing was left out."""
+    """Hold lines of text at a size within a width; `whole` says whether nothing was left out.
+
+    `foreign` says that they are set in whatever font has their letters, so that their width is an estimate.
+    """
 
     lines: tuple[str, ...]
     size: float
     whole: bool
+    width: float
+    foreign: bool = False
 
 
 def fit(text: str, face: Face, width: float, size: float, least: float, lines: int = 1) -> Fitted:
@@ -44,6 +49,7 @@ def fit(text: str, face: Face, width: float, size: float, least: float, lines: i
     A line more is taken before letters shrink below four fifths of their size.
     """
     said = _UNIT.sub("\u00a0", " ".join(safe(text, _MOST_LETTERS).split()))
+    face = face.reading(said)
     words = [
         _Word(word, face.width(word, 1.0), face.width(word.rstrip(), 1.0)) for word in _WORDS.findall(said)
     ]
@@ -54,7 +60,7 @@ def fit(text: str, face: Face, width: float, size: float, least: float, lines: i
             while at >= low:
                 broken = _wrapped(words, width / at, count)
                 if broken is not None:
-                    return Fitted(tuple(broken), at, True)
+                    return Fitted(tuple(broken), at, True, width, face is FOREIGN)
                 at -= _STEP
     return _cut(said, face, width, least, lines)
 
@@ -80,13 +86,13 @@ def _cut(text: str, face: Face, width: float, size: float, lines: int) -> Fitted
     rest = text
     while len(found) < lines:
         if face.width(rest, size) <= width:
-            return Fitted((*found, rest), size, True)
+            return Fitted((*found, rest), size, True, width, face is FOREIGN)
         last = len(found) + 1 == lines
         room = width - (face.width(ELLIPSIS, size) if last else 0.0)
         end = _letters(rest, face, room, size)
         found.append(rest[:end].rstrip() + (ELLIPSIS if last else ""))
         rest = rest[end:].lstrip()
-    return Fitted(tuple(found), size, False)
+    return Fitted(tuple(found), size, False, width, face is FOREIGN)
 
 
 def _letters(text: str, face: Face, width: float, size: float) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nameplate.ratingplate.cells import field
-from nameplate.ratingplate.face import BOLD, MEDIUM, face
+from nameplate.ratingplate.face import BOLD, FOREIGN, MEDIUM, face
 from nameplate.ratingplate.fit import fit
 from nameplate.ratingplate.metal import LEFT, RIGHT
 from nameplate.ratingplate.model import Field, Rating
@@ -84,7 +84,8 @@ def _line(sheet: Sheet, y: float, rating: Rating) -> float:
         sheet.stamp(RIGHT - stamp_size(rating.stamp, size)[0] / 2 - 2, middle, rating.stamp, size, turn=-3)
         return bottom
     unit = fit(rating.unit, face(MEDIUM), 84, 14.5, 11, 2)
-    unit_width = max(face(MEDIUM).width(line, unit.size) for line in unit.lines)
+    known = FOREIGN if unit.foreign else face(MEDIUM)
+    unit_width = max(known.width(line, unit.size) for line in unit.lines)
     value = fit(rating.value or "", face(BOLD), _NUMBER - unit_width - 7, 37, 16)
     base = middle + 0.36 * value.size
     lines = len(unit.lines)

@@ -13,6 +13,10 @@ from nameplate.report.safe import safe
 
 SVG = "http://www.w3.org/2000/svg"
 FAMILIES = f"'{FAMILY}', 'Roboto Condensed', 'Arial Narrow', 'DejaVu Sans Condensed', 'Noto Sans', sans-serif"
+# A text with letters that ours has not is set in one font that has most of the world's.
+FOREIGN_FAMILIES = (
+    "'Noto Sans', 'DejaVu Sans Condensed', 'DejaVu Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+)
 LEADING = 1.16
 
 INK, QUIET, RULE, BAND, PALE, STAMP, STAMP_ON_BAND = (
@@ -77,7 +81,7 @@ class Sheet:
     ) -> float:
         """Write one line of text with its baseline at y, and return its width; `value` is the number it stands for."""
         said = safe(said, None)
-        width = face(weight).width(said, size, tracking)
+        width = face(weight).reading(said).width(said, size, tracking)
         attributes = {"x": number(x), "y": number(y), "font-size": number(size), "font-weight": str(weight)}
         attributes["fill"] = ink
         if anchor != "start":
@@ -99,18 +103,30 @@ class Sheet:
         *,
         weight: int = MEDIUM,
         ink: str = INK,
-        anchor: str = "start",
     ) -> float:
         """Write fitted lines with the first baseline at y; return the last baseline."""
         for at, line in enumerate(fitted.lines):
-            self.text(
-                x, y + at * fitted.size * LEADING, line, fitted.size, weight=weight, ink=ink, anchor=anchor
-            )
+            below = y + at * fitted.size * LEADING
+            if fitted.foreign:
+                self._foreign(x, below, line, fitted, weight, ink)
+            else:
+                self.text(x, below, line, fitted.size, weight=weight, ink=ink)
         return y + max(0, len(fitted.lines) - 1) * fitted.size * LEADING
+
+    def _foreign(self, x: float, y: float, line: str, fitted: Fitted, weight: int, ink: str) -> None:
+        """Write a line whose true width nobody knows here: it is cut at the edge of its place."""
+        left, top, width, height = map(number, (x, y - 1.1 * fitted.size, fitted.width, 1.45 * fitted.size))
+        place = {"x": left, "y": top, "width": width, "height": height}
+        view = self._add("svg", {**place, "viewBox": f"{left} {top} {width} {height}"})
+        how = {"font-size": number(fitted.size), "font-weight": str(weight), "fill": ink}
+        text = Sheet(view)._add(
+            "text", {"x": number(x), "y": number(y), "font-family": FOREIGN_FAMILIES, **how}
+        )
+        text.text = safe(line, None)
 
     def label(self, x: float, y: float, said: str, ink: str = QUIET) -> None:
         """Write a field's name: small spaced capitals."""
-        self.text(x, y, said.upper(), 11, weight=MEDIUM, ink=ink, tracking=1.0)
+        self.text(x, y, said.upper(), 11.5, weight=MEDIUM, ink=ink, tracking=0.95)
 
     def stamp(
         self, x: float, y: float, word: str, size: float, *, ink: str = STAMP, turn: float = 0.0
