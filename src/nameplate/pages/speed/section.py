@@ -10,6 +10,7 @@ from nameplate.contract.contract import Contract
 from nameplate.contract.matrix import Kind, label
 from nameplate.measure.speed_result import SpeedResult
 from nameplate.pages.identity import contract_card, evidence_card, identity_table
+from nameplate.pages.plate_picture import plate_picture
 from nameplate.pages.speed.columns import rows_table
 from nameplate.pages.speed.figures import decode_figure, power_figure, prefill_figure
 from nameplate.pages.speed.hardware import engine_card, hardware_card, run_card
@@ -70,7 +71,9 @@ def speed_section(subject: SpeedSubject) -> h.Element:
     result = subject.result
     decode, prefill = placed(result, "decode"), placed(result, "prefill")
     return h.div(document("result.json", subject.name))[
-        h.div(".cards")[hardware_card(result), engine_card(result), run_card(result)],
+        h.div(".cards")[
+            plate_picture(subject.directory), hardware_card(result), engine_card(result), run_card(result)
+        ],
         _text("Launch command", result.launch_command or result.identity.text("server_arguments")),
         _text("Note", result.note),
         _matrix(subject, "decode", decode),
