@@ -1,0 +1,101 @@
+"""Opening a page as a reader does, and failing at whatever it should not do: complain, load, or break its policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from playwright.sync_api import Browser, Page
+
+Theme = Literal["light", "dark"]
+DESK_PX, PHONE_PX = 1280, 375
+_WATCH = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (event) =>
+  window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
+"""
+
+
+@contextmanager
+def open_page(
+    browser: Browser,
+    path: Path,
+    *,
+    width: int = DESK_PX,
+    theme: Theme = "light",
+    javascript: bool = True,
+    still: bool = False,
+) -> Iterator[Page]:
+    """Open a page offline, drawn to its end; AssertionError at the end if it complained or asked for anything.
+
+    `still` is a reader who prefers reduced motion.
+    """
+    address = path.resolve().as_uri()
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme=theme,
+        java_script_enabled=javascript,
+        reduced_motion="reduce" if still else "no-preference",
+        permissions=["clipboard-read", "clipboard-write"],
+        offline=True,
+        has_touch=width == PHONE_PX,
+        device_scale_factor=2 if width == PHONE_PX else 1,
+    )
+    faults: list[str] = []
+    try:
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.on("console", lambda said: _note(faults, said.type, said.text))
+        page.on("pageerror", lambda error: faults.append(f"error: {error}"))
+        page.on("request", lambda request: _asked(faults, request.url, address))
+        if javascript:
+            page.add_init_script(_WATCH)
+        page.goto(address)
+        if javascript:
+            page.wait_for_function("document.documentElement.dataset.ready === 'yes'")
+        yield page
+        if javascript:
+            faults += [f"policy: {text}" for text in page.evaluate("window.violations")]
+    finally:
+        context.close()
+    assert not faults, "\n".join(faults[:20])
+
+
+def _note(faults: list[str], kind: str, text: str) -> None:
+    if kind in ("error", "warning"):
+        faults.append(f"{kind}: {text}")
+
+
+def _asked(faults: list[str], url: str, address: str) -> None:
+    # A data: address is a picture within the page.
+    if url.partition("#")[0] != address and not url.startswith("data:"):
+        faults.append(f"request: {url[:200]}")
+
+
+def unfold(page: Page) -> None:
+    """Open all that is folded away, and wait until its charts are drawn."""
+    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    page.wait_for_function(
+        "[...document.querySelectorAll('.panel')].every((panel) => panel.dataset.drawn || !panel.clientWidth)"
+    )
+
+
+def screenshot(browser: Browser, path: Path, target: Path, width: int = DESK_PX, theme: Theme = "light") -> Path:
+    """Write a picture of the whole page, as wide as this and in this theme."""
+    with open_page(browser, path, width=width, theme=theme) as page:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=target, full_page=True)
+    return target
+
+
+def table_values(page: Page, selector: str) -> list[list[Any]]:
+    """Return the raw values of a table's body, row by row; a cell without one is its text."""
+    found: list[list[Any]] = page.locator(selector).evaluate(
+        """(table) => [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => {
+            const held = cell.dataset.value ?? cell.querySelector("[data-value]")?.dataset.value;
+            return held === undefined ? cell.textContent.trim() : JSON.parse(held);
+        }))"""
+    )
+    return found
