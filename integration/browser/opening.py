@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -54,7 +56,7 @@ def open_page(
             page.add_init_script(_WATCH)
         page.goto(address)
         if javascript:
-            page.wait_for_function("document.documentElement.dataset.ready === 'yes'")
+            wait_until(page, "document.documentElement.dataset.ready === 'yes'")
         yield page
         if javascript:
             faults += [f"policy: {text}" for text in page.evaluate("window.violations")]
@@ -74,15 +76,35 @@ def _asked(faults: list[str], url: str, address: str) -> None:
         faults.append(f"request: {url[:200]}")
 
 
+def wait_until(page: Page, condition: str) -> None:
+    """Wait until an expression holds on the page; AssertionError after a minute.
+
+    Playwright's own way of waiting evaluates text within the page, which the page's policy forbids.
+    """
+    deadline = time.monotonic() + 60.0
+    while not page.evaluate(condition):
+        assert time.monotonic() < deadline, f"never came true: {condition}"
+        page.wait_for_timeout(20)
+
+
+@cache
+def ask(name: str) -> str:
+    """Return a function that is asked of the page, from `ask/`."""
+    return (Path(__file__).parent / "ask" / f"{name}.js").read_text()
+
+
 def unfold(page: Page) -> None:
     """Open all that is folded away, and wait until its charts are drawn."""
     page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
-    page.wait_for_function(
-        "[...document.querySelectorAll('.panel')].every((panel) => panel.dataset.drawn || !panel.clientWidth)"
+    wait_until(
+        page,
+        "[...document.querySelectorAll('.panel')].every((panel) => panel.dataset.drawn || !panel.clientWidth)",
     )
 
 
-def screenshot(browser: Browser, path: Path, target: Path, width: int = DESK_PX, theme: Theme = "light") -> Path:
+def screenshot(
+    browser: Browser, path: Path, target: Path, width: int = DESK_PX, theme: Theme = "light"
+) -> Path:
     """Write a picture of the whole page, as wide as this and in this theme."""
     with open_page(browser, path, width=width, theme=theme) as page:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -62,7 +62,7 @@ def _hold_charts(page: Page) -> None:
 def test_what_a_server_or_a_user_says_is_only_text(
     browser: Browser, report: Callable[[str], Report], path: str
 ) -> None:
-    """Nothing that was said runs or becomes an element, and nothing turns the reading direction; it is there to read."""
+    """Nothing that was said runs, becomes an element or turns the direction of reading; it is there to read."""
     with open_page(browser, report(path).path) as page:
         unfold(page)
         page.wait_for_timeout(200)  # an image that cannot be loaded says so a moment later
@@ -75,7 +75,9 @@ def test_what_a_server_or_a_user_says_is_only_text(
         text = page.locator("body").inner_text()
         assert SCRIPT in text
         assert not set("\u202e\u2028\u2029") & set(page.locator("body").text_content() or "")
-        assert not [said for said in HOSTILE if "window.pwned" in said and said in page.title() and "<" not in said]
+        assert not [
+            said for said in HOSTILE if "window.pwned" in said and said in page.title() and "<" not in said
+        ]
 
 
 def test_how_long_a_page_takes(report: Callable[[str], Report]) -> None:

@@ -23,9 +23,9 @@ pytestmark = pytest.mark.browser
 
 # One of each kind, and the odd ones: many statuses, hostile names, nothing to show.
 KINDS = (
-    "capacity/confirmed", "capacity/mixed", "rate/confirmed", "curve/concurrency", "speed/phases", "speed/over-capacity",
-    "soak/outage", "trial/failing", "import/vllm", "import/inference-bench", "hostile/speed", "hostile/capacity",
-    "empty/capacity", "empty/trial",
+    "capacity/confirmed", "capacity/mixed", "rate/confirmed", "curve/concurrency", "speed/phases",
+    "speed/over-capacity", "soak/outage", "trial/failing", "import/vllm", "import/inference-bench", "hostile/speed",
+    "hostile/capacity", "empty/capacity", "empty/trial",
 )  # fmt: skip
 Make = Callable[[str], Report]
 
@@ -33,17 +33,17 @@ Make = Callable[[str], Report]
 @pytest.mark.parametrize("path", KINDS)
 def test_the_keyboard_reaches_everything(browser: Browser, report: Make, path: str) -> None:
     """Tab stops at every control in the order of the page, visibly; the first leads past the head of the page."""
-    with open_page(browser, report(path).path) as page:
+    with open_page(browser, report(path).path, still=True) as page:
         count, stops = tab_through(page)
         assert [stop["control"] for stop in stops] == list(range(count))
         assert not [stop["name"] for stop in stops if not (stop["outlined"] and stop["inside"])]
-        page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
 
 
 @pytest.mark.parametrize("path", ["capacity/confirmed", "speed/phases"])
 def test_a_table_sorts_by_keyboard(browser: Browser, report: Make, path: str) -> None:
     """Enter sorts by a column and says so, Space sorts the other way; another column takes the mark over."""
     with open_page(browser, report(path).path) as page:
+        unfold(page)
         header = page.locator("th.num[aria-sort]").last
         button = header.locator("button")
         button.focus()
@@ -165,7 +165,9 @@ def axe() -> str:
         if npm is None:
             pytest.skip("npm is missing: axe-core, which audits accessibility, comes through it")
         place.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run([npm, "pack", "axe-core@4", "--silent"], cwd=place, capture_output=True, text=True)
+        done = subprocess.run(
+            [npm, "pack", "axe-core@4", "--silent"], cwd=place, capture_output=True, text=True
+        )
         if done.returncode:
             pytest.skip(f"npm could not fetch axe-core: {done.stderr.strip()[-200:]}")
         with tarfile.open(place / done.stdout.split()[-1]) as packed:

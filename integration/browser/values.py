@@ -11,53 +11,14 @@ from typing import Any
 
 from playwright.sync_api import Page
 
+from integration.browser.opening import ask, wait_until
 from nameplate.report.safe import safe
-
-_MARKED = """() => [...document.querySelectorAll("[data-path]")].map((element) => ({
-  path: element.dataset.path, held: element.dataset.value, said: element.textContent.trim(),
-  document: element.closest("[data-document]")?.dataset.document ?? null,
-  run: element.closest("[data-run]")?.dataset.run ?? null,
-}))"""
-
-# A cell of numbers that reads as one and carries none: what is sorted and copied would be its words.
-_UNMARKED = """() => [...document.querySelectorAll("td.num")]
-  .filter((cell) => /\\d/.test(cell.textContent) && cell.dataset.value === undefined && !cell.querySelector("[data-value]"))
-  .map((cell) => `${cell.closest("table").caption.textContent.slice(0, 40)}: ${cell.textContent.trim().slice(0, 40)}`)"""
-
-# Each sortable column, up and down: what does not stand in order afterwards.
-_WRONG = """() => {
-  const wrong = [];
-  const absent = (value) => value === null || value === "" || value === "\\u2014" || value === "-";
-  for (const header of document.querySelectorAll("th[aria-sort]")) {
-    const table = header.closest("table"), at = [...header.parentNode.children].indexOf(header);
-    const before = table.tBodies[0].rows.length;
-    for (const wanted of ["ascending", "descending"]) {
-      header.querySelector("button").click();
-      const held = [...table.tBodies[0].rows].map((row) => {
-        const cell = row.cells[at], text = cell.dataset.value ?? cell.querySelector("[data-value]")?.dataset.value;
-        return text === undefined ? cell.textContent.trim() : JSON.parse(text);
-      });
-      const name = `${table.caption?.textContent.slice(0, 40)} / ${header.textContent}`;
-      if (header.getAttribute("aria-sort") !== wanted) wrong.push(`${name}: not marked as ${wanted}`);
-      if (held.length !== before) wrong.push(`${name}: rows were lost`);
-      const first = held.findIndex(absent);
-      const there = first < 0 ? held : held.slice(0, first);
-      if (first >= 0 && !held.slice(first).every(absent)) wrong.push(`${name}: absent values are not last`);
-      const sign = wanted === "ascending" ? 1 : -1;
-      for (let row = 1; row < there.length; row += 1) {
-        const [a, b] = [there[row - 1], there[row]];
-        if (typeof a === "number" && typeof b === "number" && sign * (b - a) < 0) wrong.push(`${name}: ${a} before ${b}`);
-      }
-    }
-  }
-  return wrong;
-}"""
 
 
 def disagreements(page: Page, runs: tuple[Path, ...]) -> list[str]:
     """Return each value that is not what its document holds at its path."""
     found = []
-    for mark in page.evaluate(_MARKED):
+    for mark in page.evaluate(ask("marked")):
         where = f"{mark['run']} {mark['document']} {mark['path']}"
         if not mark["document"]:
             continue  # a study that has not ended has no document of its answers yet
@@ -101,20 +62,20 @@ def _same_words(said: str, held: object) -> bool:
 
 def unmarked_numbers(page: Page) -> list[str]:
     """Return cells of number columns that carry no raw value."""
-    return list(page.evaluate(_UNMARKED))
+    return list(page.evaluate(ask("unmarked")))
 
 
 def wrongly_sorted(page: Page) -> list[str]:
     """Sort every table by every column, up and down, and return what is out of order."""
-    return list(page.evaluate(_WRONG))
+    return list(page.evaluate(ask("sorting")))
 
 
 def copied(page: Page, button: int) -> list[dict[str, str]]:
     """Press one of the page's buttons that copy a table, and return the rows that the clipboard has then."""
     page.locator("button.copy").nth(button).click()
-    page.wait_for_function(
-        "(at) => document.querySelectorAll('button.copy')[at].nextElementSibling.textContent.startsWith('Copied')",
-        arg=button,
+    wait_until(
+        page,
+        f"document.querySelectorAll('button.copy')[{button}].nextElementSibling.textContent === 'Copied.'",
     )
     text = page.evaluate("navigator.clipboard.readText()")
     return list(csv.DictReader(io.StringIO(text), strict=True))

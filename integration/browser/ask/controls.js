@@ -1,0 +1,7 @@
+// Everything that Tab should reach, numbered in the order of the document.
+() => {
+  const controls = [...document.querySelectorAll("a[href], button, summary, input, select, textarea, [tabindex='0']")]
+    .filter((element) => element.checkVisibility() && !element.disabled);
+  controls.forEach((element, at) => { element.dataset.control = String(at); });
+  return controls.length;
+}
