@@ -52,7 +52,7 @@ const catalogueCompare = (() => {
       if (!number) return element("td", {}, ABSENT);
       return element(
         "td", {"data-value": JSON.stringify(number.value ?? null)}, element("strong", {}, number.said || ABSENT),
-        element("span", {className: `status tone-${number.tone ?? "none"}`}, ` ${words(number.status ?? "")}`),
+        catalogue.statusOf(number),
         number.note ? element("div", {className: "soft"}, number.note) : null,
       );
     });
@@ -129,7 +129,7 @@ const catalogueCompare = (() => {
     spec.data.values = values;
     spec.height *= values.length;
     // Room for the written value behind the longest bar.
-    spec.encoding.x.scale.domain = [0, Math.max(...values.map(({value}) => value)) * 1.3 || 1];
+    spec.encoding.x.scale.domain = [0, Math.max(...values.map(({value}) => value)) * 1.6 || 1];
     spec.description = `${title}, ${choiceWords(about)}: ${values.map(({run, said}) => `${run} ${said}`).join(", ")}`;
     const data = element("script", {type: "application/json"});
     data.textContent = JSON.stringify(spec);

@@ -114,15 +114,20 @@ const catalogue = (() => {
   const soft = (text) => (text ? element("div", {className: "soft"}, text) : null);
   const badge = (text, tone) => element("span", {className: `badge tone-${tone}`}, words(text));
 
+  // A number speaks for itself where nothing is wrong with it.
+  function statusOf({status, tone, said}) {
+    const fine = ["confirmed", "valid", "pass", "found", "imported"].includes(status);
+    return !status || (fine && said) ? null : element("span", {className: `status tone-${tone ?? "none"}`}, ` ${words(status)}`);
+  }
+
   function ratedCell(run) {
     const number = choice < 0 ? run.numbers?.find(({value}) => value !== undefined) ?? run.numbers?.[0] : run.byChoice.get(choice);
     if (!number) return cell("Rated", null);
     const about = DATA.choices[number.choice];
-    const fine = ["confirmed", "valid", "pass", "found", "imported"].includes(number.status ?? "");
     const made = cell(
       "Rated", number.value,
       element("strong", {}, number.said || "\u2014"),
-      fine || !number.status ? null : element("span", {className: `status tone-${number.tone ?? "none"}`}, ` ${words(number.status)}`),
+      statusOf(number),
       choice < 0 ? soft([DATA.measures[about.measure], about.of, about.promise].filter(Boolean).join(" · ")) : null,
       soft(number.note),
     );
@@ -405,5 +410,5 @@ const catalogue = (() => {
     new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) renderMore(); }, {rootMargin: "600px"}).observe($("more"));
   }
 
-  return {DATA, bySlug, state, element, words, plural, choiceWords, machine, recall, buildFacets, buildMeasures};
+  return {DATA, bySlug, state, element, words, plural, statusOf, choiceWords, machine, recall, buildFacets, buildMeasures};
 })();

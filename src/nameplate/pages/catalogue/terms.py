@@ -86,7 +86,7 @@ def terms(contract: Contract) -> tuple[tuple[str, str], ...]:
         ("api", contract.target.api),
         (
             "sampling",
-            ", ".join(f"{name} {_plain(value)}" for name, value in sampling.items() if value is not None),
+            ", ".join(f"{name.replace('_', ' ')} {_plain(value)}" for name, value in sampling.items() if value is not None),
         ),
     ]
     if contract.dataset is not None:
