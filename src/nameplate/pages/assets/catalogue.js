@@ -150,7 +150,7 @@ const catalogue = (() => {
         element("label", {className: "pick"}, box),
         element("div", {}, title, soft([run.kind, run.time === "simulated" ? "simulated" : null].filter(Boolean).join(" · "))),
       ),
-      cell("GPU", machine(run) || null, machine(run)),
+      cell("GPU", machine(run) || null, run.gpu === undefined ? soft(run.hardware) : machine(run)),
       cell("Engine", run.engine, run.engine, soft(run.version)),
       cell("Model", run.model, run.model, soft(run.quantisation)),
       ratedCell(run),

@@ -102,7 +102,7 @@ def _alone(shape: PlateShape, contract: Contract) -> Iterator[Rating]:
     alone = shape.baseline
     if alone is None:
         return
-    under = f"baseline, {conditions(contract)}"
+    under = conditions(contract, alone=True)
     if alone.decode_per_s is not None:
         yield Rating(
             measure="decode",
@@ -131,7 +131,7 @@ def _curve(subject: CurveSubject) -> Iterator[Rating]:
         return
     curve, under = curves[0], conditions(contract)
     if plan.kind == "input":
-        yield from _climb(subject, under)
+        yield from _climb(subject, conditions(contract, alone=True))
         return
     shape = str(contract.shapes[0]) if contract.shapes else ""
     if plan.arrivals is not None:
@@ -227,19 +227,34 @@ def _trial(subject: TrialSubject) -> Iterator[Rating]:
 
 
 def _import(document: Imported, run: Run) -> Iterator[Rating]:
-    measure, load = run.measure("output_rate"), run.load
-    if measure is None or measure.mean is None:
-        return
+    load, tool = run.load, run.tool or document.tool
     lengths = [numbers.count(value) for value in (load.input_tokens, load.output_tokens)]
     asked = f"at C={load.concurrency}" if load.concurrency is not None else "load not stated"
     if load.rate_per_s is not None:
         asked = f"as {load.rate_per_s:g} req/s"
-    yield Rating(
-        measure="output",
-        of=safe(f"{'/'.join(lengths)} {asked}", _LIMIT),
-        under=safe(f"as {run.tool or document.tool} counts it: {measure.field}", _LIMIT),
-        value=None if run.contradictions else measure.mean,
-        unit="tok/s",
-        status="contradicted" if run.contradictions else "imported",
-        detail=safe(run.label, 80),
+    of, status = (
+        safe(f"{'/'.join(lengths)} {asked}", _LIMIT),
+        "contradicted" if run.contradictions else "imported",
     )
+    rate = run.measure("output_rate")
+    if rate is not None and rate.mean is not None:
+        yield Rating(
+            measure="output",
+            of=of,
+            under=safe(f"as {tool} counts it: {rate.field}", _LIMIT),
+            value=None if run.contradictions else rate.mean,
+            unit="tok/s",
+            status=status,
+            detail=safe(run.label, 80),
+        )
+    per_user = next((one for one in run.recomputed if one.name == "per_user"), None)
+    if per_user is not None and "50" in per_user.percentiles:
+        yield Rating(
+            measure="decode",
+            of=of,
+            under=safe(f"median by our rules, of {tool}'s records", _LIMIT),
+            value=None if run.contradictions else per_user.percentiles["50"],
+            unit="tok/s",
+            status=status,
+            detail=safe(run.label, 80),
+        )

@@ -18,14 +18,14 @@ _LIMIT = 240
 
 def speed_ratings(result: SpeedResult) -> Iterator[Rating]:
     """Return the best numbers first, then every cell of decode and prefill with its status."""
-    under = _under(result)
+    under, alone_under = _under(result), _under_alone(result)
     decode = [_cell(row, under) for row in result.rows_of("decode")]
     alone = [_one_user(row, under) for row in result.rows_of("decode") if row.concurrency == 1]
-    prefill = [_prefill(row, under) for row in result.rows_of("prefill")]
+    prefill = [_prefill(row, alone_under) for row in result.rows_of("prefill")]
     contexts, levels, lengths = _tried(result)
     grid = safe(f"{under}, {extent(contexts, levels)}", _LIMIT)
     first = safe(f"{under}, of {'/'.join(map(exact_label, contexts))}", _LIMIT)
-    longest = safe(f"{under}, of {'/'.join(map(exact_label, lengths))}", _LIMIT)
+    longest = safe(f"{alone_under}, of {'/'.join(map(exact_label, lengths))}", _LIMIT)
     yield from _best(alone, "best_decode", first)
     yield from _best(decode, "best_output", grid)
     yield from _best(prefill, "best_prefill", longest)
@@ -37,6 +37,11 @@ def _under(result: SpeedResult) -> str:
     if contract is None or contract.speed is None:
         return safe(f"as {origin.tool} measures" if origin is not None else "not stated", _LIMIT)
     return safe(", ".join((*matrix_conditions(contract.speed), conditions(contract))), _LIMIT)
+
+
+def _under_alone(result: SpeedResult) -> str:
+    """Say what prefills depend on, which have no window."""
+    return _under(result) if result.contract is None else conditions(result.contract, alone=True)
 
 
 def _tried(result: SpeedResult) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:

@@ -31,12 +31,16 @@ _OF_MATRIX = ("requests", "unique_percent", "warm_streams", "output_tokens", "lo
 _LIMIT = 200
 
 
-def conditions(contract: Contract) -> str:
-    """Say everything but shape and promise that a number of this contract belongs to: defaults are left unsaid."""
+def conditions(contract: Contract, *, alone: bool = False) -> str:
+    """Say everything but shape and promise that a number of this contract belongs to: defaults are left unsaid.
+
+    What one request `alone` does depends on no load and on no rule about levels.
+    """
     said = [str(contract.cache), contract.target.api]
     said += _changed(contract.sampling, Sampling())
-    said += _changed(contract.rules, Rules(), _RULING)
-    if contract.rate is not None:
+    if not alone:
+        said += _changed(contract.rules, Rules(), _RULING)
+    if contract.rate is not None and not alone:
         said.append(f"{contract.rate.spread} arrivals within {contract.rate.resolution:.3g}")
     if contract.soak is not None:
         said.append(f"for {format_limit(contract.soak.soak.duration_ns)}")
@@ -86,7 +90,11 @@ def terms(contract: Contract) -> tuple[tuple[str, str], ...]:
         ("api", contract.target.api),
         (
             "sampling",
-            ", ".join(f"{name.replace('_', ' ')} {_plain(value)}" for name, value in sampling.items() if value is not None),
+            ", ".join(
+                f"{name.replace('_', ' ')} {_plain(value)}"
+                for name, value in sampling.items()
+                if value is not None
+            ),
         ),
     ]
     if contract.dataset is not None:

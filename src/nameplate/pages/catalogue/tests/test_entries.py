@@ -47,7 +47,7 @@ def test_a_capacity_study_is_rated_by_shape_and_promise(made_runs: Path) -> None
         ("speed", "finished", {"best_decode", "best_output", "best_prefill", "output", "decode", "prefill"}),
         ("soak", "pass", {"soak_output"}),
         ("trial", "pass", {"output"}),
-        ("import", "imported", {"output"}),
+        ("import", "imported", {"output", "decode"}),
     ],
 )
 def test_each_kind_has_its_numbers(
