@@ -248,12 +248,12 @@ def _import(document: Imported, run: Run) -> Iterator[Rating]:
             detail=safe(run.label, 80),
         )
     per_user = next((one for one in run.recomputed if one.name == "per_user"), None)
-    if per_user is not None and "50" in per_user.percentiles:
+    if per_user is not None and "p50" in per_user.percentiles:
         yield Rating(
             measure="decode",
             of=of,
             under=safe(f"median by our rules, of {tool}'s records", _LIMIT),
-            value=None if run.contradictions else per_user.percentiles["50"],
+            value=None if run.contradictions else per_user.percentiles["p50"],
             unit="tok/s",
             status=status,
             detail=safe(run.label, 80),
