@@ -34,7 +34,7 @@ def plate_of_curve(result: CurveResult, provenance: Provenance) -> RatingPlate:
         title="Load curve",
         verb="Measured",
         machine=machine_of(result.identity, result.contract.target.model),
-        terms=(Field("Measured", _how(result)),),
+        terms=(Field("Method", _how(result)),),
         ratings=tuple(ratings),
         stamps=(*stamps_of(result.identity, provenance), *(() if result.finished else ("UNFINISHED",))),
         date=provenance.date,
@@ -58,7 +58,7 @@ def _ratings(result: CurveResult, curve: Curve, sentence: str) -> list[Rating]:
     rating = Rating(
         subject="Knee: more load adds only waiting",
         number=knee.level if found else None,
-        value=f"{knee.level:,g}" if found else None,
+        value=_written(knee.level) if found else None,
         unit=unit,
         stamp=None if found else {"not_reached": "NOT REACHED"}.get(knee.status, "NO KNEE"),
         reason="" if found else safe(sentence, 400),
@@ -76,6 +76,13 @@ def _ratings(result: CurveResult, curve: Curve, sentence: str) -> list[Rating]:
             notes=() if most.ttft_ns is None else (Field("TTFT p50", numbers.duration(most.ttft_ns.middle)),),
         ),
     ]
+
+
+def _written(level: float | None) -> str | None:
+    """Write a level: clients as a count, a rate with the digits it was asked for with."""
+    if level is None:
+        return None
+    return numbers.count(int(level)) if level.is_integer() else f"{level:g}"
 
 
 def _first_token(level: CurveLevel) -> Rating:

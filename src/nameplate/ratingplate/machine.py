@@ -5,12 +5,14 @@ from __future__ import annotations
 from nameplate.contract.identity import Identity
 from nameplate.engines.builtin import ENGINE as SIMULATED_ENGINE
 from nameplate.hosts.description import HostDescription
+from nameplate.hosts.gpu import Gpu
 from nameplate.ratingplate.model import Field, Provenance
 from nameplate.report import numbers
 from nameplate.report.safe import safe
 
 SIMULATED = "SIMULATED"
 _MODEL_LIMIT = 400
+_GIB = 1 << 30
 
 
 def machine_of(
@@ -47,9 +49,13 @@ def _tokens(identity: Identity, name: str) -> str | None:
     return None if known is None else numbers.count(known, "token")
 
 
+def _memory(gpu: Gpu) -> str:
+    return "" if gpu.memory_total_bytes is None else f" {gpu.memory_total_bytes / _GIB:,.0f} GiB"
+
+
 def _gpus(hosts: tuple[HostDescription, ...]) -> str | None:
     names = [
-        safe(gpu.name or f"GPU of {gpu.vendor}", 120)
+        safe(gpu.name or f"GPU of {gpu.vendor}", 120) + _memory(gpu)
         for host in hosts
         if host.which == "server"
         for gpu in host.gpus

@@ -55,11 +55,11 @@ def _ratings(held: RatingPlate) -> list[str]:
     for rating in held.ratings:
         shown = f"**{escape(said(rating).upper() if rating.stamp else said(rating))}**"
         if rating.stamp is not None:
-            shown += ", no rating"
+            shown += f", not {held.verb.lower()}"
         more = [rating.reason if rating.stamp is not None else "", rating.contract]
         more += [f"{note.name}: {note.told}" for note in rating.notes]
         rows.append(
-            f"| {shown} | {escape(rating.subject)} | {'; '.join(escape(part) for part in more if part)} |"
+            f"| {shown} | {escape(rating.subject)} | {'; '.join(escape(part.rstrip('.')) for part in more if part)} |"
         )
     return rows
 

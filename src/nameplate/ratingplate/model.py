@@ -63,17 +63,3 @@ class Provenance(Struct, frozen=True, kw_only=True):
     date: str | None = None
     virtual: bool = False
     evidence_sha256: str | None = None
-
-
-def stamped(rating: Rating, word: str, reason: str) -> Rating:
-    """Return a rating whose status takes the place of its number."""
-    return Rating(
-        subject=rating.subject,
-        number=None,
-        value=None,
-        unit=rating.unit,
-        contract=rating.contract,
-        stamp=word,
-        reason=reason,
-        notes=rating.notes,
-    )

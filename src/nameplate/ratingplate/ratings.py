@@ -26,7 +26,7 @@ def single(sheet: Sheet, y: float, rating: Rating, promise: Field | None, verb: 
     at = y + 19
     fields = [] if promise is None else [(promise, 20.0, 13.0, 3, BOLD)]
     if rating.contract:
-        fields.append((Field("Method", rating.contract), 15.0, 12.0, 2, MEDIUM))
+        fields.append((Field("How", rating.contract), 15.0, 12.0, 2, MEDIUM))
     if rating.stamp is not None:
         fields.append((Field("Status", rating.reason or rating.stamp.lower()), 15.0, 12.0, 6, MEDIUM))
     for note in rating.notes:

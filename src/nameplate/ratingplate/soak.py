@@ -66,12 +66,17 @@ def _rating(record: SoakRecord) -> Rating:
     return Rating(
         subject=subject,
         number=None if stamp else number,
-        value=None if stamp or number is None else f"{number:,g}",
+        value=None if stamp or number is None else _written(number),
         unit=unit,
         stamp=stamp,
         reason=reason,
         notes=tuple(notes),
     )
+
+
+def _written(load: float) -> str:
+    """Write a load: clients as a count, a rate with the digits it was asked for with."""
+    return numbers.count(load) if isinstance(load, int) else f"{load:g}"
 
 
 def _standing(record: SoakRecord, result: SoakResult) -> tuple[str | None, str]:

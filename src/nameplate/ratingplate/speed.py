@@ -22,9 +22,10 @@ def plate_of_speed(result: SpeedResult, provenance: Provenance) -> RatingPlate:
     ratings = [_prefill(result), _one_user(result), _most(result)]
     unfinished = not result.finished and result.origin is None
     return RatingPlate(
-        title="Rated speed",
+        title="Measured speed",
+        verb="Measured",
         machine=machine_of(result.identity, result.model, result.hosts),
-        terms=(Field("Measured", _how(result)),),
+        terms=(Field("Method", _how(result)),),
         ratings=tuple(rating for rating in ratings if rating is not None),
         stamps=(*stamps_of(result.identity, provenance), *(("UNFINISHED",) if unfinished else ())),
         date=provenance.date,
@@ -92,16 +93,15 @@ def _most(result: SpeedResult) -> Rating | None:
 
 def _rating(row: CellRow, subject: str, rate: float | None, method: str, notes: tuple[Field, ...]) -> Rating:
     estimated = row.values is not None and row.values.estimated
-    base = Rating(
-        subject=subject,
-        number=rate,
-        value=None if rate is None else ("about " if estimated else "") + numbers.brief_rate(rate),
-        unit=_UNIT,
-        contract=method,
-        notes=tuple(note for note in notes if note.text != numbers.ABSENT),
-    )
     if rate is not None:
-        return base
+        return Rating(
+            subject=subject,
+            number=rate,
+            value=("about " if estimated else "") + numbers.brief_rate(rate),
+            unit=_UNIT,
+            contract=method,
+            notes=tuple(note for note in notes if note.text != numbers.ABSENT),
+        )
     word = WORDS[row.status].upper() if values_of(row) is None else "NO RATE"
     reason = safe(row.reason, 300) or MEANING[row.status]
     return Rating(

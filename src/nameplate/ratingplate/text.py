@@ -40,12 +40,14 @@ def _title(held: RatingPlate) -> str:
 
 
 def _rating(rating: Rating, verb: str) -> list[str]:
-    shown = f"** {rating.stamp} **, no rating" if rating.stamp is not None else said(rating)
-    lines = _fields((Field(verb, shown), Field("For", rating.subject)))
+    number = Field(verb, said(rating))
+    if rating.stamp is not None:
+        number = Field(f"Not {verb.lower()}", f"** {rating.stamp} **")
+    lines = _fields((number, Field("For", rating.subject)))
     if rating.stamp is not None and rating.reason:
         lines += _fields((Field("Because", rating.reason),))
     if rating.contract:
-        lines += _fields((Field("Method", rating.contract),))
+        lines += _fields((Field("How", rating.contract),))
     return lines + _fields(rating.notes)
 
 

@@ -148,8 +148,9 @@ class SoakArchive(StudyArchive):
         return Before(segments, frozenset(spoiled), frozenset(killed), left_ns, reads_bytes)
 
     def unseal(self) -> None:
-        """Take the manifest away: the soak goes on."""
-        (self.directory / layout.MANIFEST).unlink(missing_ok=True)
+        """Take the manifest and the plate away: the soak goes on."""
+        for name in (layout.MANIFEST, *layout.DRAWN):
+            (self.directory / name).unlink(missing_ok=True)
 
     def write_soak(self, record: SoakRecord) -> None:
         manifest.write_durably(self.directory / layout.SOAK, encode_soak_record(record))

@@ -125,7 +125,7 @@ def test_other_studies(run: Run, tmp_path: Path) -> None:
     run("curve", "sim:demo", "--shape", "64/8", "--concurrency", "1,2", "--requests", "8", "--out", "curve")
     soak(tmp_path / "soak", "--duration", "20s")
     for name, title, unit in (
-        ("speed", "RATED SPEED", "tok/s"),
+        ("speed", "MEASURED SPEED", "tok/s"),
         ("curve", "LOAD CURVE", "tok/s"),
         ("soak", "ENDURANCE", "requests/s for 20 s"),
     ):
