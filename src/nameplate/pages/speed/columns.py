@@ -14,7 +14,7 @@ from nameplate.pages.table import Cell, Column, Row, table
 from nameplate.pages.values import Raw
 from nameplate.pages.words import status
 from nameplate.report import numbers
-from nameplate.report.cells import PHASE, label_of
+from nameplate.report.cells import PHASE, label_of, name_of
 from nameplate.report.matrix import ESTIMATED
 from nameplate.report.safe import safe
 from nameplate.statistics.percentile import Distribution
@@ -281,28 +281,22 @@ def rows_table(
     kept = [at for at in range(len(specs)) if any(_has(line[at]) for line in made)]
     rows = [
         Row(
-            [*(line[at] for at in kept), *((_trial(subject, one),) if anchored else ())],
+            [*((_name(subject, one),) if anchored else ()), *(line[at] for at in kept)],
             begins=before is not None and before.row.kind != one.row.kind,
             anchor=anchor(subject, one) if anchored else None,
         )
         for line, one, before in zip(made, shown, (None, *shown), strict=False)
     ]
-    columns = [specs[at].column for at in kept]
-    if anchored:
-        columns.append(Column("trial", kind="text"))
-    return table(columns, rows, caption, row_heads=False, note=note)
+    columns = [*((Column("cell", kind="text"),) if anchored else ()), *(specs[at].column for at in kept)]
+    return table(columns, rows, caption, row_heads=anchored, note=note)
 
 
 def _has(cell: Cell) -> bool:
     return cell.raw is not None and cell.said not in (None, "", numbers.ABSENT)
 
 
-def _trial(subject: SpeedSubject, one: Placed) -> Cell:
-    key = trial_of(subject, one)
-    if key is not None:
-        return Cell(
-            h.a(href=f"#trial-{safe(key, 200)}")[safe(key, 80)],
-            key,
-            f"{one.path}.trials.{len(one.row.trials) - 1}",
-        )
-    return Cell(None)
+def _name(subject: SpeedSubject, one: Placed) -> Cell:
+    """Name a cell at the head of its line, with the way to its trial where there is one."""
+    key, name = trial_of(subject, one), name_of(one.row)
+    said = name if key is None else h.a(href=f"#trial-{safe(key, 200)}")[name]
+    return Cell(said, f"{PHASE[one.row.kind]} {name}")
