@@ -111,7 +111,7 @@ def _shape(subject: RatedSubject, shape: PlateShape, position: int) -> h.Element
     return h.section(aria_label=title)[
         h.h2[title],
         shape_facts(shape, subject, position),
-        trials_table(shape, contract, path),
+        trials_table(shape, contract, path, subject.directory),
         figures,
         path_figure(contract, first, points_of(subject, shape, first)) if first else None,
         phases(shape, contract),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import htpy as h
 
 from nameplate.contract.contract import Contract
 from nameplate.contract.levels import levels_of
 from nameplate.contract.slo import Slo
 from nameplate.measure.plate import PlateShape, PlateTrial
+from nameplate.pages.anchor import trial_anchor
 from nameplate.pages.table import Cell, Column, Row, table
 from nameplate.pages.words import status
 from nameplate.report import numbers
@@ -38,7 +41,7 @@ def name_of(slo: Slo) -> str:
     return f"{LABEL[slo.metric]}{'' if slo.percentile is None else f' p{slo.percentile:g}'}"
 
 
-def trials_table(shape: PlateShape, contract: Contract, path: str) -> h.Node:
+def trials_table(shape: PlateShape, contract: Contract, path: str, study: Path) -> h.Node:
     """Return all confirmation trials of a shape, lowest level first; `path` is the shape's in the plate."""
     if not shape.confirmations:
         return h.p["No confirmation trial ran."]
@@ -71,6 +74,7 @@ def trials_table(shape: PlateShape, contract: Contract, path: str) -> h.Node:
                     f"{path}.confirmations.{at}",
                     levels.told(trial.level),
                     levels.value(trial.level),
+                    study,
                 ),
                 begins=last is not None and trial.level != last,
             )
@@ -103,9 +107,11 @@ def _head(slo: Slo) -> str:
     return f"{LABEL[slo.metric]}\np{slo.percentile:g}\n< {numbers.limit(slo.limit_ns)}"
 
 
-def _cells(trial: PlateTrial, contract: Contract, path: str, told: str, level: float) -> list[Cell | str]:
+def _cells(
+    trial: PlateTrial, contract: Contract, path: str, told: str, level: float, study: Path
+) -> list[Cell | str]:
     own = {(slo.metric, f"p{slo.percentile:g}") for slo in contract.slos if slo.percentile}
-    link = h.a(href=f"#trial-{trial.key}", title=trial.key)[trial.key.rpartition(".")[2]]
+    link = h.a(href=f"#{trial_anchor(study, trial.key)}", title=trial.key)[trial.key.rpartition(".")[2]]
     cells: list[Cell | str] = [Cell(told, level), Cell(link, trial.key, f"{path}.key")]
     for position, slo in enumerate(contract.slos):
         at = next((n for n, one in enumerate(trial.slos) if one.slo == slo), position)

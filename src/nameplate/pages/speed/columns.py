@@ -8,7 +8,7 @@ import htpy as h
 from msgspec import Struct
 
 from nameplate.measure.speed_result import CellValues
-from nameplate.pages.speed.placed import Placed, anchor, trial_of
+from nameplate.pages.speed.placed import Placed, line_anchor, link, trial_of
 from nameplate.pages.subject import SpeedSubject
 from nameplate.pages.table import Cell, Column, Row, table
 from nameplate.pages.values import Raw
@@ -283,7 +283,7 @@ def rows_table(
         Row(
             [*((_name(subject, one),) if anchored else ()), *(line[at] for at in kept)],
             begins=before is not None and before.row.kind != one.row.kind,
-            anchor=anchor(subject, one) if anchored else None,
+            anchor=line_anchor(subject, one) if anchored else None,
         )
         for line, one, before in zip(made, shown, (None, *shown), strict=False)
     ]
@@ -298,5 +298,5 @@ def _has(cell: Cell) -> bool:
 def _name(subject: SpeedSubject, one: Placed) -> Cell:
     """Name a cell at the head of its line, with the way to its trial where there is one."""
     key, name = trial_of(subject, one), name_of(one.row)
-    said = name if key is None else h.a(href=f"#trial-{safe(key, 200)}")[name]
+    said = name if key is None else h.a(href=link(subject, one))[name]
     return Cell(said, f"{PHASE[one.row.kind]} {name}")

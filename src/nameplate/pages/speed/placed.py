@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from nameplate.contract.matrix import Kind
 from nameplate.measure.speed_result import CellRow, CellValues, SpeedResult
+from nameplate.pages.anchor import anchor, trial_anchor
 from nameplate.pages.subject import SpeedSubject
 from nameplate.report.cells import PHASE, values_of
-from nameplate.report.safe import safe
 
 
 class Placed(Struct, frozen=True):
@@ -41,9 +41,9 @@ def placed(result: SpeedResult, kind: Kind | None = None) -> list[Placed]:
     ]
 
 
-def anchor(subject: SpeedSubject, one: Placed) -> str:
+def line_anchor(subject: SpeedSubject, one: Placed) -> str:
     """Return the identifier of a cell's line in the table of all measurements."""
-    return f"cell-{safe(subject.name, 100)}-{one.index}"
+    return anchor(subject.directory, "cell", one.index)
 
 
 def trial_of(subject: SpeedSubject, one: Placed) -> str | None:
@@ -55,4 +55,4 @@ def trial_of(subject: SpeedSubject, one: Placed) -> str | None:
 def link(subject: SpeedSubject, one: Placed) -> str:
     """Return where a cell leads: to its trial, or to its line in the table of all measurements."""
     key = trial_of(subject, one)
-    return f"#{anchor(subject, one)}" if key is None else f"#trial-{safe(key, 200)}"
+    return f"#{line_anchor(subject, one)}" if key is None else f"#{trial_anchor(subject.directory, key)}"

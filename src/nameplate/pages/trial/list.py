@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from pathlib import Path
 
 import htpy as h
 
+from nameplate.pages.anchor import trial_anchor
 from nameplate.pages.subject import StudySubject, TrialSubject
 from nameplate.pages.trial.answer import reasons, sentence, status_of
 from nameplate.pages.trial.rows import read_rows
@@ -34,7 +36,7 @@ def trial_list(subject: StudySubject) -> h.Node:
     return h.section(aria_label="Trials")[
         h.h2[f"All {numbers.count(len(subject.trials), 'trial')}"],
         [
-            _folded(trial, f"{mine}-{at}", most, trial.name in events)
+            _folded(subject.directory, trial, f"{mine}-{at}", most, trial.name in events)
             for at, trial in enumerate(subject.trials)
         ],
     ]
@@ -56,10 +58,10 @@ def _events_of(trial: TrialSubject) -> int | None:
     return None if trial.result is None else trial.result.measurement.correctness.output_events
 
 
-def _folded(trial: TrialSubject, name: str, most: int, events: bool) -> h.Element:
+def _folded(study: Path, trial: TrialSubject, name: str, most: int, events: bool) -> h.Element:
     read = read_rows(trial, events=events)
     result = trial.result
-    return h.details(".trial", id=f"trial-{safe(trial.name, 200)}")[
+    return h.details(".trial", id=trial_anchor(study, trial.name))[
         h.summary[
             h.code[safe(trial.name, 200)],
             badge(status_of(trial)),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nameplate.pages.anchor import trial_anchor
 from nameplate.pages.gather import gather
 from nameplate.pages.report import report_page
 from nameplate.pages.subject import RatedSubject
@@ -41,7 +42,7 @@ def test_a_study_page_holds_every_trial(study: RatedSubject) -> None:
     """Each trial is folded away under its own name, with the sentence that its page begins with."""
     page = str(trial_list(study))
     for trial in study.trials:
-        assert f'id="trial-{trial.name}"' in page
+        assert f'id="{trial_anchor(study.directory, trial.name)}"' in page
     assert page.count('<details class="trial"') == len(study.trials)
 
 
