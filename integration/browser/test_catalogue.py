@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from msgspec import structs
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from integration.chromium import HELP, find
+from integration.browser.looks import faint_text, sticking_out, structure
 from nameplate.pages.catalogue.data import choice_of, data_of
 from nameplate.pages.catalogue.entry import Catalogue, Entry, encode_catalogue
 from nameplate.pages.catalogue.index import CHARTS, index_page
@@ -26,18 +26,6 @@ pytestmark = pytest.mark.browser
 
 COUNT = 1000
 HOSTILE = "<img src=x onerror=window.pwned=1></script><script>window.pwned=2</script>"
-FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Start one Chromium."""
-    path = find()
-    assert path is not None, HELP
-    with sync_playwright() as play:
-        started = play.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -266,15 +254,24 @@ def test_the_keyboard_goes_from_row_to_row(seen: Seen) -> None:
     assert nameless == 0
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(375, "light"), (375, "dark"), (1300, "dark")])
-def test_narrow_and_dark(browser: Browser, site: Path, width: int, scheme: str) -> None:
-    """Nothing is wider than the screen, cards carry their labels, and dark is dark."""
-    for seen in _open(browser, (site / "index.html").as_uri(), width, scheme):
-        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+@pytest.mark.parametrize("view", ["", "#q=b200&kind=speed", "#compare"])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(375, "light"), (375, "dark"), (1300, "light"), (1300, "dark")]
+)
+def test_it_can_be_read_on_any_screen(
+    browser: Browser, site: Path, catalogue: Catalogue, width: int, scheme: str, view: str
+) -> None:
+    """Text has contrast, nothing is wider than the screen, cards carry their labels, the structure is sound."""
+    if view == "#compare":
+        view = "#" + "&".join(f"pick={entry.slug}" for entry in catalogue.entries[:3]) + "&view=compare"
+    for seen in _open(browser, f"{(site / 'index.html').as_uri()}{view}", width, scheme):
+        assert not faint_text(seen.page)
+        assert not sticking_out(seen.page)
+        found = structure(seen.page)
+        assert found["landmarks"] == ["header", "main", "footer"] and found["h1"] == ["Machines"]
+        assert not found["ids"] and not found["unnamed"]
         label = seen.page.evaluate("getComputedStyle(document.querySelector('#runs td'), '::before').content")
         assert ("GPU" in label) is (width == 375)
-        background = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert (max(map(int, background.strip("rgb()").split(","))) < 60) is (scheme == "dark")
 
 
 def test_paper_has_every_row(seen: Seen) -> None:
