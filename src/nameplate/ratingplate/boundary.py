@@ -87,7 +87,7 @@ def _evidence(shape: PlateShape, contract: Contract) -> list[Field]:
         name = numbers.promise(one.slo).partition(" <")[0] if len(shape.certified) > 1 else ""
         said_of += f"; {one.claim * 100:.6g}% allowed"
         verdict = "yes" if one.holds else "no"
-        said.append(Field(f"Certified {name}".strip(), f"{verdict}: {said_of}"))
+        said.append(Field(f"Certified {name}".strip(), f"{verdict}, {said_of}"))
     return said
 
 

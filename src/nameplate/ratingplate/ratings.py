@@ -107,7 +107,7 @@ def _details(rating: Rating) -> str:
     """Say in one text what stands below a rating's subject."""
     said = [rating.reason.rstrip(".")] if rating.stamp is not None and rating.reason else []
     said += [rating.contract] if rating.contract else []
-    said += [f"{_lower(note.name)} {note.told}" for note in rating.notes]
+    said += [f"{_lower(note.name)}{':' if ' ' in note.told else ''} {note.told}" for note in rating.notes]
     return " · ".join(said)
 
 

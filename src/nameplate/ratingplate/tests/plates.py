@@ -41,7 +41,7 @@ def rated(value: str = "9", number: float = 9, subject: str = "512 tokens in, 64
             Field("Operate at", "8"),
             Field("Confirmed", "9 held, 10 did not, in 3 of 3 trials each"),
             Field(
-                "Certified", "no: 9 of 192 over the limit, so at most 8.0% with 95% confidence; 5% allowed"
+                "Certified", "no, 9 of 192 over the limit, so at most 8.0% with 95% confidence; 5% allowed"
             ),
         ),
     )
