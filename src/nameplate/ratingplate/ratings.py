@@ -74,7 +74,7 @@ def _line(sheet: Sheet, y: float, rating: Rating) -> float:
     width = RIGHT - LEFT - _NUMBER - 16
     subject = fit(rating.subject, face(BOLD), width, 17.5, 12, 2)
     baseline = sheet.lines(LEFT, y + 10 + 0.75 * subject.size, subject, weight=BOLD)
-    details = fit(_details(rating), face(MEDIUM), width, 13.5, 11.5, 3)
+    details = fit(_details(rating), face(MEDIUM), width, 13.5, 11.5, 4)
     if details.lines != ("",):
         baseline = sheet.lines(LEFT, baseline + 3 + details.size * LEADING, details, ink=QUIET)
     bottom = max(baseline + 11, y + 50)

@@ -13,6 +13,8 @@ from nameplate.report.safe import safe
 COLUMNS = 78
 # What a frame and its blanks leave to the text, and how wide the names before it are.
 _INSIDE, _NAMES = COLUMNS - 4, 15
+# Terminals do not agree on how wide joined letters are; apart they have their columns.
+_JOINERS = {0x200C: None, 0x200D: None}
 
 
 def as_text(held: RatingPlate) -> str:
@@ -54,7 +56,7 @@ def _rating(rating: Rating, verb: str) -> list[str]:
 def _fields(fields: Iterable[Field]) -> list[str]:
     found = []
     for field in fields:
-        text, name = safe(field.told), safe(field.name)
+        text, name = safe(field.told).translate(_JOINERS), safe(field.name)
         rows = _wrapped(text, _INSIDE - _NAMES) or [""]
         if _INSIDE - _NAMES < cell_len(text) <= _INSIDE and " " not in text:
             # A digest is copied whole.

@@ -15,6 +15,8 @@ HOSTILE = (
     "模型名称很长" * 40,
     "e" + "\u0301" * 50,
     "👩‍👩‍👧‍👦" * 30,
+    "\u200d",
+    "1\ufe0f\u20e3 \u200da\u200c \ufe0f",
     "]]>&amp;&#0;<!--",
     "'\"><image href='http://evil.example/'/>",
     " \t\n ",
