@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--slo", "slos", multiple=True, metavar='"METRIC pNN < LIMIT"',
     help="Judge it, where the file holds AIPerf's raw records or records.",
@@ -40,10 +40,12 @@ def command(
     show_discarded: bool,
     as_json: bool,
 ) -> int:
-    """Read FILE, a result of AIPerf, GuideLLM, llm-inference-bench, vLLM or SGLang, told by its content.
+    """Read FILE, a result of another tool, told by its content: AIPerf, GenAI-Perf, GuideLLM, vLLM, SGLang,
+    inference-perf, LLMPerf, llama-bench, llm-inference-bench, or an llm-d benchmark report; packed by gzip or zstd too.
 
     Its numbers keep its definitions; the file is checked against itself, and what its request records carry is computed
-    by our rules beside it. The directory holds result.json and the file, so that anyone can import it again.
+    by our rules beside it. The directory holds result.json and the file, so that anyone can import it again. Exit code:
+    4 where the file contradicts itself, 3 where a part of it is lost, else that of the verdict where there is one.
     """
     from nameplate.exchange.formats import MATRIX
     from nameplate.exchange.opening import open_result
@@ -82,7 +84,7 @@ def _runs(
     else:
         answers().print(imported_summary(document, str(directory), everything=everything))
     judged = document.runs[0].judged
-    return trial_exit_code(judged.verdict.status) if slos and judged is not None else 0
+    return trial_exit_code(judged.verdict.status) if slos and judged is not None else document.exit_code
 
 
 def _matrix(file: Path, out: Path | None, everything: bool, show_discarded: bool, as_json: bool) -> int:

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from nameplate.exchange.strangers import FOREIGN, FOREIGN_ITEMS, MAGIC
+
 LIB = "llm-inference-bench"
 
 
@@ -28,52 +30,30 @@ AIPERF_RAW = Format("aiperf-raw", "AIPerf's raw records (profile_export_raw.json
 GUIDELLM = Format("guidellm", "GuideLLM's report (benchmarks.json)")
 VLLM = Format("vllm", "the result of `vllm bench serve --save-result`", lines=True)
 SGLANG = Format("sglang", "the result of SGLang's bench_serving", lines=True)
+GENAI_PERF = Format("genai-perf", "GenAI-Perf's summary (profile_export_genai_perf.json)")
+INFERENCE_PERF = Format(
+    "inference-perf", "a summary of inference-perf (summary_ or stage_N_lifecycle_metrics.json)"
+)
+LLMPERF = Format("llmperf", "LLMPerf's summary (*_summary.json)")
+LLMPERF_RESPONSES = Format(
+    "llmperf-responses", "LLMPerf's responses (*_individual_responses.json)", lines=True
+)
+LLAMA_BENCH = Format("llama-bench", "the JSON or JSONL of llama-bench", lines=True)
+LLMD = Format("llm-d", "an llm-d benchmark report (JSON)")
 MATRIX = Format("llm-inference-bench", f"a result file of {LIB}")
 
-KNOWN = (AIPERF_SUMMARY, AIPERF_RECORDS, AIPERF_RAW, GUIDELLM, VLLM, SGLANG, MATRIX)
+KNOWN = (
+    AIPERF_SUMMARY, AIPERF_RECORDS, AIPERF_RAW, GENAI_PERF, GUIDELLM, VLLM, SGLANG, INFERENCE_PERF, LLMPERF,
+    LLMPERF_RESPONSES, LLAMA_BENCH, LLMD, MATRIX,
+)  # fmt: skip
 
-_BESIDE = "Give profile_export_aiperf.json, profile_export.jsonl or profile_export_raw.jsonl of the same run."
 _OURS = "It needs no import: see nameplate show and nameplate verify with its directory."
 
-# Kinds that are told apart so that the message can say what they are; none of them is read.
-_FOREIGN = (
-    (
-        ("aiperf_version", "summary", "metrics"),
-        Format("", "AIPerf's server metrics", read=False, hint=_BESIDE),
-    ),
-    (("iterations", "boundary_summary"), Format("", "AIPerf's search history", read=False, hint=_BESIDE)),
-    (("schema_version", "data", "warmup"), Format("", "AIPerf's outputs.json", read=False, hint=_BESIDE)),
-    (
-        ("aggregated_metrics", "individual_request_metrics"),
-        Format("", "a result of genai-bench", read=False),
-    ),
-    (
-        ("load_summary", "successes", "failures"),
-        Format("", "a summary of inference-perf", read=False),
-    ),
-    (
-        ("time_to_first_token", "time_to_last_token", "num_tokens_output"),
-        Format("", "responses of LLMeter", read=False),
-    ),
-    (("service_kind", "input_config"), Format("", "a result of GenAI-Perf", read=False)),
-    (("experiments", "version"), Format("", "a profile of perf_analyzer", read=False)),
-    (("choices", "object"), Format("", "an answer of a server, not a result", read=False)),
-)
-
+# What only the options of GenAI-Perf are called.
+_GENAI_PERF_CONFIG = ("service_kind", "perf_analyzer", "formatted_model_name", "subcommand")
 # A block of AIPerf's summary; it has others as the run gives.
 _AIPERF_TAGS = ("request_latency", "request_count", "request_throughput", "benchmark_duration")
 
-# How files begin that hold no JSON.
-_MAGIC = (
-    (b"\x1f\x8b", "a gzip archive"),
-    (b"\x28\xb5\x2f\xfd", "a zstd archive"),
-    (b"PK\x03\x04", "a zip archive"),
-    (b"PAR1", "a Parquet file"),
-    (b"\x89PNG", "a picture"),
-    (b"%PDF", "a PDF"),
-    (b"SQLite format 3", "an SQLite data base"),
-    (b"\x7fELF", "a program"),
-)
 _NAME = re.compile(rb'"([A-Za-z_][A-Za-z0-9_.]{0,60})"\s*:')
 
 
@@ -91,13 +71,25 @@ def recognise(value: Mapping[str, Any]) -> Format | None:
         return AIPERF_RAW
     if {"metadata", "metrics"} <= names and _has(value["metadata"], "benchmark_phase", "request_start_ns"):
         return AIPERF_RECORDS
-    for wanted, kind in _FOREIGN:
-        if names >= set(wanted):
-            return kind
+    for stranger in FOREIGN:
+        if names >= set(stranger.names):
+            return Format("", stranger.says, read=False, hint=stranger.hint)
+    if {"load_summary", "successes", "failures"} <= names:
+        return INFERENCE_PERF
+    if {"results_ttft_s_mean", "results_num_requests_started"} <= names:
+        return LLMPERF
+    if {"ttft_s", "end_to_end_latency_s", "error_code"} <= names:
+        return LLMPERF_RESPONSES
+    if {"avg_ns", "avg_ts", "n_prompt", "n_gen"} <= names:
+        return LLAMA_BENCH
+    if "version" in names and ({"run", "results"} <= names or {"scenario", "metrics"} <= names):
+        return LLMD
     if "benchmarks" in names and (
         names & {"args", "config"} or _has(value.get("metadata"), "guidellm_version")
     ):
         return GUIDELLM
+    if _has(value.get("input_config"), *_GENAI_PERF_CONFIG) and names & set(_AIPERF_TAGS):
+        return GENAI_PERF
     if names & {"aiperf_version", "input_config"} and (
         names & set(_AIPERF_TAGS) or "aiperf_version" in names
     ):
@@ -114,9 +106,24 @@ def recognise(value: Mapping[str, Any]) -> Format | None:
     return None
 
 
+def recognise_item(value: Mapping[str, Any]) -> Format | None:
+    """Return what kind of file is a list whose first entry is this object: some kinds are, beside those of lines."""
+    found = recognise(value)
+    if found is not None and (found.lines or not found.read):
+        return found
+    return next(
+        (
+            Format("", stranger.says, read=False, hint=stranger.hint)
+            for stranger in FOREIGN_ITEMS
+            if value.keys() >= set(stranger.names)
+        ),
+        None,
+    )
+
+
 def seems(head: bytes) -> str:
     """Say what the beginning of a file that cannot be read looks like; empty where it tells nothing."""
-    for magic, said in _MAGIC:
+    for magic, said in MAGIC:
         if head.startswith(magic):
             return said
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")

@@ -11,6 +11,7 @@ from rich.text import Text
 from nameplate.exchange.peers.run import Check, Definition, Imported, Measure, Recomputed, Run
 from nameplate.exchange.peers.verifying import Verified
 from nameplate.report import numbers
+from nameplate.report.imported_tests import tests_table, without_requests
 from nameplate.report.imported_words import (
     NAMES,
     contradiction_words,
@@ -249,7 +250,8 @@ def _overview(runs: Sequence[Run]) -> RenderableType:
         )
         for at, run in enumerate(runs[:_RUNS_SHOWN])
     ]  # fmt: skip
-    parts: list[RenderableType] = [heading(numbers.count(len(runs), "run")), FittingTable(columns, rows)]
+    table = tests_table(runs[:_RUNS_SHOWN]) if without_requests(runs) else FittingTable(columns, rows)
+    parts: list[RenderableType] = [heading(numbers.count(len(runs), "run")), table]
     if len(runs) > _RUNS_SHOWN:
         parts.append(Text(f"and {len(runs) - _RUNS_SHOWN:,} more in result.json", style="dim"))
     parts.append(Text("--all prints each of them whole, with its definitions and checks.", style="dim"))

@@ -27,6 +27,11 @@ NAMES = {
     "total_output_tokens": "output tokens, all",
     "total_output_tokens_retokenized": "counted again",
     "total_input_tokens": "input tokens, all",
+    "normalised_tpot": "E2E a token",
+    "e2e_per_user": "output tok/s a request",
+    "prefill_rate": "prefill tok/s",
+    "decode_rate": "decode tok/s",
+    "repetition": "a repetition",
     "client_queue": "queue in the client",
     "dispatch_delay": "late start",
     "concurrency": "in flight",
@@ -36,12 +41,14 @@ NAMES = {
 
 def summary_words(run: Run) -> str:
     """Say in a sentence how many requests completed, and what the tool found."""
-    parts = [
-        part for part in (_one(run, "output_rate"), _one(run, "ttft", "p95"), _one(run, "itl", "p95")) if part
-    ]
+    told = (("output_rate", ""), ("prefill_rate", ""), ("decode_rate", ""), ("ttft", "p95"), ("itl", "p95"))
+    parts = ", ".join(part for name, key in told if (part := _one(run, name, key)))
     counts = run.counts
-    many = f"{numbers.count(counts.completed)} of {numbers.count(counts.requests)} requests completed"
-    return f"{many}{'; ' + ', '.join(parts) if parts else ''}."
+    many = ""
+    if counts.completed is not None:
+        all_of = f" of {numbers.count(counts.requests)}" if counts.requests is not None else ""
+        many = f"{numbers.count(counts.completed)}{all_of} requests completed"
+    return f"{'; '.join(filter(None, (many, parts)))}."
 
 
 def contradiction_words(run: Run) -> str:
@@ -85,7 +92,7 @@ def facts_of(run: Run) -> list[tuple[str, str]]:
             ("completed", counts.completed), ("failed", counts.failed), ("cancelled", counts.cancelled),
             ("unfinished", counts.unfinished), ("left out (warm-up, or outside the window)", counts.left_out),
         )
-        if value or noun == "completed"
+        if value or (noun == "completed" and value is not None)
     ]  # fmt: skip
     pairs: list[tuple[str, str]] = [
         ("model", safe(run.model or "not told")),
@@ -94,7 +101,7 @@ def facts_of(run: Run) -> list[tuple[str, str]]:
             "load",
             safe(", ".join(part for part in (*shape, *lengths, load.dataset or "") if part) or "not told"),
         ),
-        ("requests", ", ".join(fates)),
+        ("requests", ", ".join(fates) or "not told"),
         ("window", f"{run.window_s:,.2f} s" if run.window_s else "not told"),
     ]
     if run.label:

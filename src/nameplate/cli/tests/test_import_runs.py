@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 from pathlib import Path
@@ -11,14 +12,33 @@ import pytest
 from nameplate.cli.tests.conftest import Run
 from nameplate.exchange.peers import importing
 from nameplate.exchange.peers.run import decode
-from nameplate.exchange.peers.tests.making import ALL, HERE, RAW, SGLANG, SUMMARY, VLLM, golden, lines, put
+from nameplate.exchange.peers.tests.making import (
+    ALL,
+    GENAI_PERF,
+    HERE,
+    INFERENCE_PERF,
+    RAW,
+    RECORDS,
+    SGLANG,
+    SUMMARY,
+    VLLM,
+    document,
+    golden,
+    lines,
+    put,
+)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_file_becomes_a_directory(run: Run, name: str) -> None:
     """The directory holds the document and the file itself, whose digest the document names; the answer comes first."""
     code, out, err = run("import", str(HERE / name), "--out", "got")
-    assert code == 0 and not err and "completed" in out and "Imported: these numbers are those of" in out
+    assert (
+        code == 0
+        and not err
+        and ("completed" in out or "2 runs" in out)
+        and "Imported: these numbers are those of" in out
+    )
     found = decode(Path("got/result.json").read_bytes())
     kept = Path("got", found.file).read_bytes()
     assert kept == golden(name) and found.sha256 == hashlib.sha256(kept).hexdigest()
@@ -109,3 +129,32 @@ def test_a_forged_import_does_not_verify(run: Run) -> None:
     assert code == 4 and "its SHA-256 is another" in out
     original.unlink()
     assert run("verify", "got")[0] == 3
+
+
+def test_contradictions_and_losses_decide_the_exit_code(run: Run, tmp_path: Path) -> None:
+    """4 where the file contradicts itself, 3 where its last line is torn, and what is not told is no fault."""
+    told = document(INFERENCE_PERF)
+    told["failures"]["count"] = 7
+    code, out, _ = run("import", str(put(tmp_path, told)), "--out", "a")
+    assert code == 4 and "The file contradicts itself: counts" in out
+    assert run("import", str(put(tmp_path, golden(RECORDS)[:-40], "torn")), "--out", "b")[0] == 3
+    assert run("import", str(put(tmp_path, golden(SGLANG)[:-40], "torn2")), "--out", "c")[0] == 3
+    broken = golden(SGLANG).replace(b"\n", b"\n{oops}\n", 1)
+    assert run("import", str(put(tmp_path, broken, "broken")), "--out", "d")[0] == 4
+    assert run("import", str(HERE / GENAI_PERF), "--out", "e")[0] == 0
+
+
+def test_packed_files_verify(run: Run, tmp_path: Path) -> None:
+    """A packed original is kept as it was given, and verifies."""
+    packed = put(tmp_path, gzip.compress(golden(RAW)), "profile_export_raw.jsonl.gz")
+    assert run("import", str(packed), "--out", "got")[0] == 0
+    assert Path("got/profile_export_raw.jsonl.gz").read_bytes() == packed.read_bytes()
+    assert run("verify", "got")[0] == 0
+
+
+def test_a_directory_is_looked_through(run: Run, tmp_path: Path) -> None:
+    """A directory in place of a file names the results in it."""
+    (tmp_path / "results").mkdir()
+    put(tmp_path / "results", golden(SUMMARY), "profile_export_aiperf.json")
+    code, _, err = run("import", str(tmp_path / "results"))
+    assert code == 2 and "profile_export_aiperf.json" in err and "is a directory" in err

@@ -19,6 +19,7 @@ from nameplate.exchange.inference_bench.reading import read_document
 from nameplate.exchange.inference_bench.samples import Requests, requests_of
 from nameplate.exchange.loose import FILE_LIMIT_BYTES
 from nameplate.exchange.redact import has_secrets
+from nameplate.exchange.streams import open_plain
 from nameplate.measure.speed_result import SpeedResult, decode_speed, encode_speed
 
 _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,120}")
@@ -27,7 +28,7 @@ _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,120}")
 def import_file(path: Path, directory: Path) -> tuple[SpeedResult, tuple[str, ...]]:
     """Read a result file into `directory`, which must be new or empty; return the result and what must be said."""
     data = _read(path)
-    document = read_document(data, path.name)
+    document = read_document(_plain(path), path.name)
     kept = kept_name(path)
     digest = hashlib.sha256(data).hexdigest()
     result = imported(document, kept, digest, f"nameplate {__version__}")
@@ -89,7 +90,7 @@ def original_of(result: SpeedResult, directory: Path) -> bytes | None:
             f"{directory / name} is not the file that was imported: its SHA-256 is another.",
             hint=f"Import it anew, or take it away: {layout.RESULT} alone is exported then.",
         )
-    return data
+    return _plain(directory / name)
 
 
 def _requests(directory: Path, key: str) -> Requests:
@@ -98,6 +99,18 @@ def _requests(directory: Path, key: str) -> Requests:
     if not _KEY.fullmatch(key) or not (path / layout.REQUESTS).is_file():
         return Requests()
     return requests_of(TrialReader(path).rows())
+
+
+def _plain(path: Path) -> bytes:
+    """Return the content of a file that may be packed, or in another encoding."""
+    with open_plain(path) as stream:
+        data = stream.read(FILE_LIMIT_BYTES + 1)
+    if len(data) > FILE_LIMIT_BYTES:
+        raise CallerError(
+            f"{path} holds more than {FILE_LIMIT_BYTES >> 20} MiB.",
+            why="No result file does: memory is bounded.",
+        )
+    return data
 
 
 def _read(path: Path) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from nameplate.contract.errors import CallerError
 from nameplate.exchange.loose import Fields
@@ -20,6 +21,7 @@ from nameplate.exchange.peers.building import (
     text_in,
     whole_number,
 )
+from nameplate.exchange.peers.further import GENAI_PERF, further_definitions
 from nameplate.exchange.peers.run import Counts, Load, Measure, Run, Unit
 from nameplate.exchange.peers.sources import AIPERF, OURS, SENT, STARTED, USAGE, definitions_of, replaced
 
@@ -44,6 +46,20 @@ TAGS: Mapping[str, tuple[str, Unit]] = {
 _RATE = re.compile(r"(?:requests|tokens)/s(?:ec)?(?:/user)?")
 # Of values that are no measure: what is larger than this is text that nobody reads.
 _INNER_LIMIT_BYTES = 4 << 20
+
+
+def read_genai_perf(top: Mapping[str, msgspec.Raw]) -> Run:
+    """Read GenAI-Perf's summary, whose shape AIPerf took over: its definitions are its own, failures are not told."""
+    run = read_summary(top)
+    return structs.replace(
+        run,
+        tool=GENAI_PERF,
+        counts=Counts(completed=run.counts.completed),
+        notes=(
+            "How many requests failed is not told; those with an empty answer count in requests/s alone.",
+        ),
+        definitions=further_definitions(GENAI_PERF, {measure.name for measure in run.measures}),
+    )
 
 
 def read_summary(top: Mapping[str, msgspec.Raw]) -> Run:

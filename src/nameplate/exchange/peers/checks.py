@@ -9,7 +9,7 @@ from itertools import pairwise
 from nameplate.exchange.peers.building import percent_of
 from nameplate.exchange.peers.records import Read, by_its_own, inverse_cdf, linear
 from nameplate.exchange.peers.run import Check, CheckStatus, Measure, Run
-from nameplate.exchange.peers.sources import INVERSE_CDF, LINEAR, REQUEST, USAGE, WINDOW
+from nameplate.exchange.peers.sources import INVERSE_CDF, LEFT_OUT, LINEAR, REQUEST, USAGE, WINDOW
 
 # Tools round, and take a run's begin and end at slightly different moments.
 TOLERANCE = 0.01
@@ -113,7 +113,7 @@ def _counts(run: Run) -> Iterator[Check]:
     yield Check("counts", "holds" if total == counts.requests else "contradicted", said)
     for measure in run.measures:
         definition = run.definitions.get(measure.name)
-        one_each = definition is not None and definition.of == REQUEST and definition.failures is not None
+        one_each = definition is not None and definition.of == REQUEST and definition.failures == LEFT_OUT
         if one_each and measure.n is not None and measure.n > counts.completed:
             yield Check(
                 "counts",

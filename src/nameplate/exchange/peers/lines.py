@@ -6,7 +6,7 @@ from nameplate.contract.errors import CallerError
 from nameplate.exchange.formats import Format, recognise
 from nameplate.exchange.loose import plain
 from nameplate.exchange.opening import Line
-from nameplate.exchange.peers.run import Check
+from nameplate.exchange.peers.run import LINES, Check
 
 # So many are named; the rest is counted.
 _NAMED = 3
@@ -54,5 +54,5 @@ class Lines:
             said += f"; line {self._torn:,}, the last one, is torn and dropped"
         if self._bad:
             named = "; ".join(f"line {number:,}: {why}" for number, why in self._bad)
-            return (Check("lines", "contradicted", f"{self._bad_count:,} cannot be read ({named}); {said}"),)
-        return (Check("lines", "unverified" if self._torn is not None else "holds", said),)
+            return (Check(LINES, "contradicted", f"{self._bad_count:,} cannot be read ({named}); {said}"),)
+        return (Check(LINES, "unverified" if self._torn is not None else "holds", said),)

@@ -21,6 +21,10 @@ from nameplate.verdict.trial import TrialVerdict
 
 SCHEMA: Literal["nameplate.import/1"] = "nameplate.import/1"
 
+# The check of a file's lines, and what an import answers where some of them are lost.
+LINES = "lines"
+PARTLY_LOST = 3
+
 Unit = Literal["ns", "1/s", "tokens", "requests"]
 CheckStatus = Literal["holds", "contradicted", "unverified"]
 
@@ -158,7 +162,8 @@ class Run(Struct, frozen=True, kw_only=True):
 class Imported(Struct, frozen=True, kw_only=True):
     """Hold all runs of one file: `format` is what it was recognised as, `file` and `sha256` what was read.
 
-    `summary` is AIPerf's own summary where one was set beside its records; it is kept as well.
+    `summary` is AIPerf's own summary where one was set beside its records; it is kept as well. `checks` are of the file
+    as a whole, beside those of each run.
     """
 
     schema: Literal["nameplate.import/1"] = SCHEMA
@@ -170,7 +175,20 @@ class Imported(Struct, frozen=True, kw_only=True):
     summary: str | None = None
     summary_sha256: str | None = None
     runs: tuple[Run, ...]
+    checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """Return 4 where a run contradicts itself, else 3 where a part of the file is lost, else 0.
+
+        That a file does not tell enough to check all of it is how most files are, and no fault.
+        """
+        checks = [*self.checks, *(check for run in self.runs for check in run.checks)]
+        if any(check.status == "contradicted" for check in checks):
+            return EvidenceError.exit_code
+        lost = any(check.name == LINES and check.status == "unverified" for check in checks)
+        return PARTLY_LOST if lost else 0
 
 
 def encode(document: Imported) -> bytes:

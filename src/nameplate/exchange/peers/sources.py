@@ -17,6 +17,7 @@ AIPERF = "AIPerf"
 GUIDELLM = "GuideLLM"
 VLLM = "vllm bench serve"
 SGLANG = "SGLang bench_serving"
+LLMPERF = "LLMPerf"
 OURS = "nameplate"
 
 # Events of a request.
@@ -24,6 +25,7 @@ SENT = "first byte sent on an open connection"
 STARTED = "start of the request, connecting included"
 FIRST_OUTPUT = "first content, reasoning or tool-call text"
 FIRST_TEXT = "first content or reasoning text"
+FIRST_CONTENT = "first content text"
 FIRST_CHUNK = "first chunk, an empty or role-only one included"
 LAST_OUTPUT = "last output"
 LAST_CHUNK = "last chunk"
@@ -351,6 +353,7 @@ EVENTS: Mapping[str, Events] = {
     AIPERF: Events(STARTED, FIRST_OUTPUT, LAST_OUTPUT, _OUTPUTS),
     GUIDELLM: Events(STARTED, FIRST_OUTPUT, LAST_OUTPUT, _OUTPUTS),
     VLLM: Events(STARTED, FIRST_CHUNK, LAST_CHUNK, "time between chunks, empty ones included"),
+    LLMPERF: Events(STARTED, FIRST_CONTENT, "last content text", _OUTPUTS),
     SGLANG: Events(STARTED, FIRST_TEXT, "last content or reasoning text", _OUTPUTS),
 }
 _USES: Mapping[str, tuple[str, ...]] = {

@@ -22,7 +22,10 @@ from nameplate.report.imported_run import imported_summary
 HERE = Path(__file__).parent / "golden"
 SUMMARY, RECORDS, RAW = "aiperf_summary.json", "aiperf_records.jsonl", "aiperf_raw.jsonl"
 GUIDELLM, VLLM, DETAILED, SGLANG = "guidellm.json", "vllm.json", "vllm_detailed.json", "sglang.jsonl"
-ALL = (SUMMARY, RECORDS, RAW, GUIDELLM, VLLM, DETAILED, SGLANG)
+GENAI_PERF, INFERENCE_PERF, LLMD = "genai_perf.json", "inference_perf.json", "llmd.json"
+LLMPERF, RESPONSES, LLAMA_BENCH = "llmperf_summary.json", "llmperf_responses.json", "llama_bench.json"
+FURTHER = (GENAI_PERF, INFERENCE_PERF, LLMPERF, RESPONSES, LLAMA_BENCH, LLMD)
+ALL = (SUMMARY, RECORDS, RAW, GUIDELLM, VLLM, DETAILED, SGLANG, *FURTHER)
 MS = 1_000_000
 
 

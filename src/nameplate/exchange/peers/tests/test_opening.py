@@ -15,9 +15,15 @@ from nameplate.exchange.opening import objects, open_result
 from nameplate.exchange.peers.tests.making import (
     ALL,
     DETAILED,
+    GENAI_PERF,
     GUIDELLM,
+    INFERENCE_PERF,
+    LLAMA_BENCH,
+    LLMD,
+    LLMPERF,
     RAW,
     RECORDS,
+    RESPONSES,
     SGLANG,
     SUMMARY,
     VLLM,
@@ -30,7 +36,8 @@ from nameplate.exchange.peers.tests.making import (
 
 KEYS = {
     SUMMARY: "aiperf", RECORDS: "aiperf-records", RAW: "aiperf-raw", GUIDELLM: "guidellm", VLLM: "vllm",
-    DETAILED: "vllm", SGLANG: "sglang",
+    DETAILED: "vllm", SGLANG: "sglang", GENAI_PERF: "genai-perf", INFERENCE_PERF: "inference-perf", LLMD: "llm-d",
+    LLMPERF: "llmperf", RESPONSES: "llmperf-responses", LLAMA_BENCH: "llama-bench",
 }  # fmt: skip
 
 
@@ -51,16 +58,16 @@ def test_the_content_tells(name: str, bom: bytes, tmp_path: Path) -> None:
         (b"", "It is empty"),
         (b" \n\t", "nothing but blanks"),
         (b"<!doctype html><html>", "a page of HTML"),
-        (gzip.compress(b"{}"), "a gzip archive"),
+        (gzip.compress(b"{}"), "At its top it has: nothing"),
+        (b"PK\x03\x04", "a zip archive"),
         (b"PAR1\0\0", "a Parquet file"),
         (b"metric,avg,p50\nttft,1,2\n", "a table (CSV)"),
         (b"Traceback (most recent call last):", "plain text"),
-        (b"[1, 2]", "no object"),
+        (b"[1, 2]", "not one of objects"),
         (b"[" * 100_000, "nested more deeply"),
         (b'{"a": ' * 5_000, "nested more deeply"),
         (b'{"hello": 1}', "At its top it has: hello"),
         (b"{}", "At its top it has: nothing"),
-        (b'\xff\xfe{\0"', "not text"),
     ],
 )
 def test_what_is_no_result(content: bytes, words: str, tmp_path: Path) -> None:
@@ -81,7 +88,6 @@ def test_what_is_no_result(content: bytes, words: str, tmp_path: Path) -> None:
         ({"iterations": [], "boundary_summary": {}}, "AIPerf's search history"),
         ({"schema_version": "1.1", "data": [], "warmup": []}, "AIPerf's outputs.json"),
         ({"aggregated_metrics": {}, "individual_request_metrics": []}, "genai-bench"),
-        ({"load_summary": {}, "successes": {}, "failures": {}}, "inference-perf"),
         ({"time_to_first_token": 1, "time_to_last_token": 2, "num_tokens_output": 3}, "LLMeter"),
         ({"choices": [], "object": "chat.completion"}, "an answer of a server"),
     ],
@@ -152,5 +158,7 @@ def test_large_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_directory_is_refused(tmp_path: Path) -> None:
     """What is no file is refused."""
-    with pytest.raises(CallerError, match="is not a file"):
+    with pytest.raises(CallerError, match="holds no result file by a name that is known"):
         open_result(tmp_path)
+    with pytest.raises(CallerError, match="is not a file"):
+        open_result(tmp_path / "nothing")
