@@ -105,7 +105,10 @@ def _kind(directory: Path) -> Kind | None:
         return "curve"
     if family == SPEED_SCHEMA.partition("/")[0]:
         return "speed" if head.origin is None else "imported matrix"
-    raise CallerError(f"{path} has the schema {head.schema!r}, which is not known here.", hint=_NONE)
+    said = (
+        f"it has the schema {head.schema!r}, which is not known here" if head.schema else "it names no schema"
+    )
+    raise EvidenceError(f"{path} cannot be read: {said}.", hint=_NONE)
 
 
 class _Head(Struct):

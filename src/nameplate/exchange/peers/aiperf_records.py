@@ -105,6 +105,11 @@ class Records:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             self.lines.unreadable(line.number, str(error))
             return
+        if not all(
+            0 <= (time or 0) < TIME_LIMIT_NS for time in (metadata.request_start_ns, metadata.request_end_ns)
+        ):
+            self.lines.unreadable(line.number, "its times are no times")
+            return
         if len(self._rows) >= REQUESTS_LIMIT:
             raise CallerError(f"The file has more than {REQUESTS_LIMIT:,} requests; no more can be read.")
         if metadata.worker_id:

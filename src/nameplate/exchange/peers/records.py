@@ -8,6 +8,7 @@ from itertools import accumulate
 
 from msgspec import Struct, structs
 
+from nameplate.contract.errors import CallerError
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
 from nameplate.exchange.peers.run import Recomputed, Run
@@ -99,8 +100,14 @@ def ns_of(seconds: float | None) -> int | None:
 
 
 def timeline_of(index: int, first_ns: int, gaps_ns: Iterable[int]) -> Timeline:
-    """Return when the outputs of a request came, from its first and the gaps after it."""
-    return Timeline(index, array("q", accumulate(gaps_ns, initial=first_ns)))
+    """Return when the outputs of a request came, from its first and the gaps after it; CallerError beyond 64 bits."""
+    try:
+        return Timeline(index, array("q", accumulate(gaps_ns, initial=first_ns)))
+    except OverflowError:
+        raise CallerError(
+            f"The times of request {index:,} add up to more than any clock holds.",
+            hint="The file is damaged, or was not written by the tool.",
+        ) from None
 
 
 def with_opening(rows: Iterable[RequestRow]) -> tuple[RequestRow, ...]:

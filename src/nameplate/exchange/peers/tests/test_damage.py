@@ -141,3 +141,21 @@ def test_keys_are_not_kept(tmp_path: Path) -> None:
     told["run_info"]["run_label"] = "Bearer abcdefghijkl"
     said = encode(imported(put(tmp_path, told)))
     assert b"hunter2" not in said and b"sk-abcdef" not in said
+
+
+@pytest.mark.parametrize(("field", "value"), [("request_start_ns", (1 << 63) - 1), ("request_end_ns", -5)])
+def test_times_that_are_none(field: str, value: int, tmp_path: Path) -> None:
+    """A record whose times no clock gives cannot be read: its line is named, and the others count."""
+    told = lines(RECORDS)
+    told[1]["metadata"][field] = value
+    (run,) = imported(put(tmp_path, told)).runs
+    (check,) = [check for check in run.checks if check.name == "lines"]
+    assert check.status == "contradicted" and "line 2: its times are no times" in check.detail
+
+
+def test_gaps_beyond_a_clock(tmp_path: Path) -> None:
+    """Gaps that add up to more than 64 bits are refused in words."""
+    told = lines(RECORDS)
+    told[1]["metrics"]["inter_chunk_latency"] = {"value": [4e12] * 3, "unit": "ms"}
+    with pytest.raises(NameplateError, match="more than any clock holds"):
+        imported(put(tmp_path, told))
