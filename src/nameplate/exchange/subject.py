@@ -80,7 +80,8 @@ def subject_of(directory: Path) -> Subject:
     unfinished = tuple(path.name for path in found if path not in trials)
     if kind is None and len(trials) != 1:
         raise CallerError(
-            f"{directory} holds no study, no trial with a result and no imported file.", hint=_NONE
+            f"{directory} holds no study, no trial with a result and no imported file: it has no {layout.RESULT}.",
+            hint=_NONE,
         )
     return Subject(directory=directory, kind=kind or "trial", trials=trials, unfinished=unfinished)
 
