@@ -36,7 +36,7 @@ def answer_block(subject: SpeedSubject) -> h.Element:
             (badge("imported", "none"), " ") if result.origin is not None else None,
             (badge("simulated time", "none"), " ") if subject.simulated else None,
             None if result.finished else (badge("not finished", "unfinished"), " "),
-            h.span(".soft")[f"{coverage(result)} · {when(subject)}"],
+            h.span(".soft")[f"{coverage(result).rstrip('.')} · {when(subject)}"],
         ],
         None if imported is None else h.p(".under")[imported.plain],
     ]
