@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from nameplate.compare.document import Settings
+    from nameplate.compare.document import Comparison, Settings
 
 
 @click.command(
@@ -62,6 +62,12 @@ Exit codes: 0 compared, and every --fail-if holds; 1 one is broken; 2 not compar
 )
 @click.option("--confidence", default="95%", show_default=True, metavar="SHARE", help="Of the intervals.")
 @click.option("--all", "everything", is_flag=True, help="Print every measure, and every term that differs.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a page of the comparison, too.",
+)
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a pull request.")
 @click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to standard output.")
 def command(
@@ -76,6 +82,7 @@ def command(
     margin: str,
     confidence: str,
     everything: bool,
+    out: Path | None,
     markdown: bool,
     as_json: bool,
 ) -> int:
@@ -111,6 +118,8 @@ def command(
             raise
         people().print(differences_table(refused.differences))
         raise CallerError(refused.what, hint=refused.hint) from None
+    if out is not None:
+        _write_page(told, out)
     if as_json:
         print_json(told)
     elif markdown:
@@ -118,6 +127,13 @@ def command(
     else:
         answers().print(comparison_summary(told, everything=everything))
     return told.exit_code
+
+
+def _write_page(told: Comparison, out: Path) -> None:
+    from nameplate.pages.compare.page import comparison_page
+    from nameplate.pages.writing import write_page
+
+    write_page(out, comparison_page(told))
 
 
 def _settings(margin: str, confidence: str) -> Settings:

@@ -16,7 +16,7 @@ from nameplate.compare.document import (
 from nameplate.compare.side import Side
 
 # A sentence names so many measures; the others are counted.
-_NAMED = 3
+_NAMED = 2
 
 
 def answer(cells: Sequence[CellCompared], rated: Sequence[RatedCompared], settings: Settings) -> Answer:

@@ -67,7 +67,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """Name the cell with everything that tells it from others."""
         group = "" if self.group == "trial" else f"{self.group} "
-        return f"{group}{self.shape} at {self.load}" if self.shape else f"{group}{self.load}"
+        return f"{group}{self.shape}, {self.load}" if self.shape else f"{group}{self.load}"
 
 
 class Rated(Struct, frozen=True, kw_only=True):

@@ -285,9 +285,7 @@ def _apart(told: Comparison) -> RenderableType | None:
             for one in cell.not_compared
         ]
     unique = list({(name, str(said)): (name, said) for name, said in lines}.values())
-    parts: list[RenderableType] = (
-        [heading("Not compared, for it means something else"), facts(unique)] if unique else []
-    )
+    parts: list[RenderableType] = [heading("Not compared"), facts(unique)] if unique else []
     alone = [f"only A: {safe(name, 80)}" for name in told.only_a] + [
         f"only B: {safe(name, 80)}" for name in told.only_b
     ]

@@ -74,3 +74,16 @@ def plain(name: str, values: Sequence[float | Observed], statistic: str = "ttft 
 def noisy(draws: Random, level: float, noise: float, count: int) -> list[float]:
     """Draw trials' values with a relative standard deviation."""
     return [level * (1 + draws.gauss(0, noise)) for _ in range(count)]
+
+
+def rated_one(passes: int | None, fails: int | None, status: str = "confirmed") -> Rated:
+    """Return a rated number of the usual shape, held by these levels."""
+    return Rated(
+        shape="512/64",
+        unit="concurrent",
+        rated=passes,
+        passes=passes,
+        fails=fails,
+        below=None if fails is None else fails - 1,
+        status=status,
+    )

@@ -16,8 +16,8 @@ from nameplate.compare.matching import Trial, pairs
 from nameplate.compare.measures import Statistic
 from nameplate.compare.rating import compare_rated
 from nameplate.compare.reading import read_side
-from nameplate.compare.side import Observed, Rated, Side
-from nameplate.compare.tests.making import MS, cell, member, plain, side, source, trials
+from nameplate.compare.side import Observed, Side
+from nameplate.compare.tests.making import MS, cell, member, plain, rated_one, side, source, trials
 from nameplate.contract.errors import CallerError, EvidenceError
 from nameplate.exchange.peers.tests.making import DETAILED, HERE, SUMMARY, VLLM, document, put
 
@@ -52,7 +52,7 @@ def test_differences_of_the_contract_are_refused_with_both_values() -> None:
     said = str(caught.value)
     assert caught.value.exit_code == 2
     assert "engine.version is 1 in A, 2 in B" in said and "--vary engine.version" in said
-    assert "load.start (512/64 at C=8) is burst in A, handover in B" in said and "seed" not in said
+    assert "load.start (512/64, C=8) is burst in A, handover in B" in said and "seed" not in said
     told = compared(a, b, vary=("engine.version", "start", "nothing"))
     assert {one.name: one.kind for one in told.differences} == {
         "engine.version": "allowed",
@@ -83,8 +83,8 @@ def test_single_loads_belong_together() -> None:
     a = side("A", source([cell(trials("a", LIKE), load=load) for load in ("C=7", "C=8")], path="a"))
     b = side("B", source([cell(trials("b", LIKE), load=load) for load in ("C=8", "C=9")], path="b"))
     told = compared(a, b)
-    assert [one.cell for one in told.cells] == ["512/64 at C=8"]
-    assert told.only_a == ("512/64 at C=7",) and told.only_b == ("512/64 at C=9",)
+    assert [one.cell for one in told.cells] == ["512/64, C=8"]
+    assert told.only_a == ("512/64, C=7",) and told.only_b == ("512/64, C=9",)
     assert len(compared(a, b, only=("C=8",)).cells) == 1
     with pytest.raises(CallerError, match="no load in common"):
         compared(a, b, only=("C=5",))
@@ -168,12 +168,9 @@ def test_without_a_promise_the_headline_is_compared() -> None:
     assert [one.statistic for one in named if one.gated] == ["e2e p95"]
 
 
-def rated(name: str, low: int | None, fails: int | None, status: str = "confirmed") -> Side:
-    held = Rated(
-        shape="512/64", unit="concurrent", rated=low, passes=low, fails=fails,
-        below=None if fails is None else fails - 1, status=status,
-    )  # fmt: skip
-    return side(name, source([cell(trials(name, (1.0,)))], rated=(held,), path=name))
+def rated(name: str, passes: int | None, fails: int | None, status: str = "confirmed") -> Side:
+    held = (rated_one(passes, fails, status),)
+    return side(name, source([cell(trials(name, (1.0,)))], rated=held, path=name))
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_many_loads_share_a_table() -> None:
     comparison = compare_sides(sides[0], sides[1], Asked())
     brief, whole = (_render(comparison_summary(comparison, everything=every)) for every in (False, True))
     assert "3 and 3 trials" not in brief and whole.count("3 and 3 trials") == 8
-    assert all(f"512/64 at C={at}" in brief for at in range(1, 9))
+    assert all(f"512/64, C={at}" in brief for at in range(1, 9))
 
 
 def test_what_is_refused_is_a_table_with_the_options() -> None:
