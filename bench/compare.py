@@ -2,7 +2,7 @@
 
     python -m bench.compare [--runs N] [--seed S] [--quick]
 
-Each run draws two sides of two loads of a dozen measures each, one of them a promise. A trial's measures share a part
+Each run draws two sides of two loads of eight measures each, one of them a promise. A trial's measures share a part
 of their noise, as those of one server do, and a side's trials share its session's: what a restart or another day
 changes.
 Tables are printed as Markdown; the first holds the ways to make an interval against each other.
@@ -28,7 +28,7 @@ from nameplate.statistics.two_samples import welch
 TRIALS = (3, 5, 9)
 NOISES = (0.005, 0.01, 0.02, 0.05)
 SESSIONS = (0.0, 0.005, 0.01, 0.02)
-LOADS, MEASURES = 2, 12
+LOADS, MEASURES = 2, 8
 # Of a trial's variance so much is common to all of its measures.
 SHARED = 0.5
 RESAMPLES = 400
@@ -202,7 +202,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--runs", type=int, default=400)
+    parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="30 runs of each: to see that it works")
     asked = parser.parse_args()
