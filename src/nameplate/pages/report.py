@@ -11,9 +11,18 @@ from nameplate.pages.document import document
 from nameplate.pages.imported import section as imported
 from nameplate.pages.rated import answer as rated_answer
 from nameplate.pages.rated import section as rated_section
+from nameplate.pages.soak import answer as soak_answer
+from nameplate.pages.soak import section as soak_section
 from nameplate.pages.speed import answer as speed_answer
 from nameplate.pages.speed import section as speed_section
-from nameplate.pages.subject import ImportedSubject, RatedSubject, SpeedSubject, Subject, TrialSubject
+from nameplate.pages.subject import (
+    ImportedSubject,
+    RatedSubject,
+    SoakSubject,
+    SpeedSubject,
+    Subject,
+    TrialSubject,
+)
 from nameplate.pages.terms import glossary
 from nameplate.pages.trial import section as trial_section
 from nameplate.report import numbers
@@ -60,6 +69,8 @@ def _run(subject: Subject, position: int) -> h.Element:
         parts = (speed_answer.answer_block(subject), speed_section.speed_section(subject))
     elif isinstance(subject, TrialSubject):
         parts = trial_section.trial_page(subject, f"rows-{position}")
+    elif isinstance(subject, SoakSubject):
+        parts = (soak_answer.answer_block(subject), soak_section.soak_section(subject))
     else:
         raise CallerError(f"{subject.name} has no page yet.")
     return h.article(id=f"run-{position}", aria_label=safe(subject.name, 200))[parts]
@@ -72,6 +83,8 @@ def _terms(subject: Subject) -> Sequence[str]:
         return speed_section.terms(subject)
     if isinstance(subject, TrialSubject):
         return trial_section.terms(subject)
+    if isinstance(subject, SoakSubject):
+        return soak_section.TERMS
     return imported.TERMS if isinstance(subject, ImportedSubject) else ()
 
 

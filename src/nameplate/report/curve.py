@@ -35,7 +35,7 @@ def curve_summary(result: CurveResult, directory: Path | str, again: str | None 
     return stacked(
         (
             _answer(result),
-            Group(heading(_title(result)), indented(table)),
+            Group(heading(sample_words(result)), indented(table)),
             _panels(result),
             _without_number(result),
             _notes(result),
@@ -50,12 +50,14 @@ def _plan(result: CurveResult) -> CurvePlan:
 
 
 def _answer(result: CurveResult) -> RenderableType:
-    lines: list[RenderableType] = [_lost(result, loss) for loss in result.losses]
+    lines: list[RenderableType] = [
+        Text(loss_words(result, loss), style=style_of("failed")) for loss in result.losses
+    ]
     several = len(result.curves) > 1
     if several:
-        lines.append(Text(_split(result), style=style_of("noisy")))
+        lines.append(Text(split_words(result), style=style_of("noisy")))
     for curve, said in zip(result.curves, result.sentences, strict=True):
-        text = f"{_limits(curve, result.curves)}: {said}" if several else said
+        text = f"{limits_words(curve, result.curves)}: {said}" if several else said
         lines.append(Text(safe(text, 2000), style="bold green" if result.exit_code == 0 else "bold yellow"))
     if not result.curves:
         lines.append(Text("No level has a number, so there is no curve.", style="bold yellow"))
@@ -65,7 +67,7 @@ def _answer(result: CurveResult) -> RenderableType:
     return Group(*lines)
 
 
-def _split(result: CurveResult) -> str:
+def split_words(result: CurveResult) -> str:
     """Say by what the server's configurations differ: their levels are no one curve."""
     first = result.curves[0].configuration
     names = {name for other in result.curves[1:] for name in differing(first, other.configuration)}
@@ -73,7 +75,7 @@ def _split(result: CurveResult) -> str:
     return f"{len(result.curves)} curves, not one: {said} changed between levels."
 
 
-def _limits(curve: Curve, curves: Sequence[Curve]) -> str:
+def limits_words(curve: Curve, curves: Sequence[Curve]) -> str:
     """Name a curve by what tells it from the others."""
     names = sorted({name for other in curves for name in differing(curve.configuration, other.configuration)})
     return ", ".join(f"{_words(name)} {_value(curve.configuration, name)}" for name in names)
@@ -88,7 +90,8 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _title(result: CurveResult) -> str:
+def sample_words(result: CurveResult) -> str:
+    """Say which requests the numbers are of."""
     plan = _plan(result)
     if plan.kind == "input":
         return f"One request at a time, {plan.output_tokens:,} output tokens"
@@ -147,7 +150,7 @@ def _without_number(result: CurveResult) -> RenderableType | None:
     return Group(heading("Levels without a number"), facts(lines))
 
 
-def _lost(result: CurveResult, loss: Loss) -> Text:
+def loss_words(result: CurveResult, loss: Loss) -> str:
     """Name a loss of service: after what, during which request, in which state, and whether it came back."""
     plan = _plan(result)
     said = f"Service was lost at {say_load(plan.kind, loss.load)}"
@@ -170,7 +173,7 @@ def _lost(result: CurveResult, loss: Loss) -> Text:
     said += f". {_state(loss)} {_returned(loss)}"
     if went_on:
         said += " The study went on later."
-    return Text(said, style=style_of("failed"))
+    return said
 
 
 def _state(loss: Loss) -> str:
@@ -195,7 +198,12 @@ def _returned(loss: Loss) -> str:
 
 
 def _notes(result: CurveResult) -> RenderableType | None:
-    """Say what the numbers rest on, and what is odd about them."""
+    lines = note_lines(result)
+    return Group(heading("Notes"), *(indented(Text(line)) for line in lines)) if lines else None
+
+
+def note_lines(result: CurveResult) -> list[str]:
+    """Say what the numbers rest on, and what is odd about them; each sentence once."""
     plan, lines = _plan(result), []
     for curve in result.curves:
         least = curve.knee.least_load
@@ -236,9 +244,7 @@ def _notes(result: CurveResult) -> RenderableType | None:
             f"The context ends between {border.accepted_tokens:,} tokens of input, which were taken, and "
             f"{border.refused_tokens:,}, which were not (the server does not tell its limit)."
         )
-    return (
-        Group(heading("Notes"), *(indented(Text(line)) for line in dict.fromkeys(lines))) if lines else None
-    )
+    return list(dict.fromkeys(lines))
 
 
 def _parts(result: CurveResult) -> list[str]:

@@ -81,16 +81,16 @@ def answer(record: SoakRecord, result: SoakResult) -> RenderableType:
             for reason in verdict.reasons
             if reason not in told
         ]
-    misleads = _misleads(
+    misleads = misleading_words(
         result, open_loop=record.contract.soak is not None and record.contract.soak.arrivals is not None
     )
     if misleads:
         lines.append(indented(bulleted("!", "bold yellow", Text(misleads))))
-    lines += [Text(said, style=style_of("interrupted")) for said in _cut(record)]
+    lines += [Text(said, style=style_of("interrupted")) for said in cut_words(record)]
     return Group(*lines)
 
 
-def _misleads(result: SoakResult, *, open_loop: bool) -> str:
+def misleading_words(result: SoakResult, *, open_loop: bool) -> str:
     """Name the percentiles of which the completed requests alone say too little; their bounds stand in a table."""
     said: dict[str, list[str]] = {}
     for words in result.misleading:
@@ -107,7 +107,7 @@ def _misleads(result: SoakResult, *, open_loop: bool) -> str:
     )
 
 
-def _cut(record: SoakRecord) -> list[str]:
+def cut_words(record: SoakRecord) -> list[str]:
     """Say what ended a soak before its time."""
     if record.exit_code is None or not record.left_ns:
         return []
@@ -210,8 +210,8 @@ def ending(record: SoakRecord, directory: Path | str) -> RenderableType:
     """Say how each segment ended, what of the raw reads was kept, and where everything is."""
     lines: list[tuple[str, RenderableType]] = []
     for at, entry in enumerate(record.segments):
-        lines.append(("Segments" if at == 0 else "", _segment(entry)))
-    for at, said in enumerate(_kept(record.segments)):
+        lines.append(("Segments" if at == 0 else "", segment_words(entry)))
+    for at, said in enumerate(kept_words(record.segments)):
         lines.append(("Raw reads" if at == 0 else "", said))
     where = str(directory)
     lines.append(("Evidence", safe_text(where, "bold", 1000)))
@@ -228,7 +228,7 @@ def ending(record: SoakRecord, directory: Path | str) -> RenderableType:
     return facts(lines, indent=0)
 
 
-def _segment(entry: SegmentEntry) -> str:
+def segment_words(entry: SegmentEntry) -> str:
     how = {
         "running": "running",
         "killed": "its process was killed; sealed as it was found",
@@ -244,7 +244,7 @@ def _segment(entry: SegmentEntry) -> str:
     return f"{safe(entry.key, 60)}: submitted for {covered} of {planned}, {how}{fault}"
 
 
-def _kept(entries: Sequence[SegmentEntry]) -> list[str]:
+def kept_words(entries: Sequence[SegmentEntry]) -> list[str]:
     said = []
     for entry in entries:
         name = f"{safe(entry.key, 60)}: " if len(entries) > 1 else ""

@@ -48,7 +48,7 @@ def left_table(result: SoakResult, directory: str) -> RenderableType | None:
         heading(f"Left without an end: {len(left):,} requests"),
         indented(Text(said)),
     ]
-    lines += [indented(Text(text)) for text in _at_end(result)]
+    lines += [indented(Text(text)) for text in at_end_words(result)]
     lines.append(indented(FittingTable(columns, rows)))
     if len(left) > MOST_LEFT:
         more = len(left) - MOST_LEFT
@@ -80,7 +80,7 @@ def _left(result: SoakResult, request: Unfinished) -> Sequence[Cell]:
     )
 
 
-def _at_end(result: SoakResult) -> list[str]:
+def at_end_words(result: SoakResult) -> list[str]:
     """Say what the server held when each segment's requests were given up."""
     said = []
     for segment in result.segments:
@@ -129,8 +129,8 @@ def _part(result: SoakResult, segment: SegmentResult, part: Part) -> Sequence[Ce
     usage = part.kv_usage
     return (
         f"{short}, {part.number}" if len(result.segments) > 1 else f"{part.number}",
-        moment(_since(result, segment, part.begin_ns)),
-        moment(_since(result, segment, part.end_ns)),
+        moment(since_s(result, segment, part.begin_ns)),
+        moment(since_s(result, segment, part.end_ns)),
         numbers.count(part.kv_tokens),
         _one_decimal(part.equivalents_full),
         _one_decimal(part.equivalents_resident),
@@ -146,7 +146,7 @@ def _one_decimal(value: float | None) -> str:
     return numbers.ABSENT if value is None else f"{value:.1f}"
 
 
-def _since(result: SoakResult, segment: SegmentResult, t_ns: int) -> float:
+def since_s(result: SoakResult, segment: SegmentResult, t_ns: int) -> float:
     """Return a segment's moment in seconds since the soak began, by the wall clock at the segment's start."""
     wall_ns = t_ns - segment.started.monotonic_ns + segment.started.wall_ns
     return (wall_ns - result.began_wall_ns) / 1e9
@@ -158,7 +158,7 @@ def disturbances(result: SoakResult) -> RenderableType | None:
     segments = {segment.segment: segment for segment in result.segments}
     outages = [outage for segment in result.segments for outage in segment.outages]
     for outage in outages[:MOST_OUTAGES]:
-        lines.append(("Server lost", _outage(result, segments[outage.segment], outage)))
+        lines.append(("Server lost", outage_words(result, segments[outage.segment], outage)))
     if len(outages) > MOST_OUTAGES:
         lines.append(("", f"and {len(outages) - MOST_OUTAGES:,} more losses: `outages` in soak.json"))
     for gap in result.gaps:
@@ -176,14 +176,14 @@ def disturbances(result: SoakResult) -> RenderableType | None:
         )
     for segment in result.segments:
         for step in segment.clock_steps:
-            at = moment(_since(result, segment, step.after_ns))
+            at = moment(since_s(result, segment, step.after_ns))
             lines.append(("Clock step", f"the wall clock was set by {step.step_ns / 1e9:+.3f} s after {at}"))
         lines += [("Damage", safe(f"{segment.segment}: {said}", 400)) for said in segment.damage]
     return Group(heading("What came in between"), facts(lines)) if lines else None
 
 
-def _outage(result: SoakResult, segment: SegmentResult, outage: Outage) -> str:
-    said = [f"at {moment(_since(result, segment, outage.lost_ns))} (sign: {safe(outage.sign, 60)})"]
+def outage_words(result: SoakResult, segment: SegmentResult, outage: Outage) -> str:
+    said = [f"at {moment(since_s(result, segment, outage.lost_ns))} (sign: {safe(outage.sign, 60)})"]
     if outage.back_ns is None:
         said.append("not back within what was observed")
     else:

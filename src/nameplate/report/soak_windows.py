@@ -146,11 +146,11 @@ def _row(result: SoakResult, window: WindowResult) -> Sequence[Cell]:
         _seconds(server.prefill_mean_s),
         numbers.brief_rate(window.input_tokens_per_s),
         numbers.count(server.preemptions),
-        _note(window),
+        note_words(window),
     )
 
 
-def _note(window: WindowResult) -> str:
+def note_words(window: WindowResult) -> str:
     said = [] if window.load == "submission" else ["drain" if window.load == "drain" else "into the drain"]
     said += [note for note in window.notes if note not in said]
     return "; ".join(said)[:60]

@@ -52,7 +52,7 @@ def quantity(value: float | None, unit: str) -> str:
         return numbers.duration(value) if value >= 0 else f"-{numbers.duration(-value)}"
     if unit == "bytes":
         return format_bytes(value)
-    if unit in ("share", "1"):
+    if unit == "1" or unit.startswith("share"):
         return numbers.share(value)
     return numbers.rate(value, unit) if "/" in unit else numbers.count(round(value, 1))
 

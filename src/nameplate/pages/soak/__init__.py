@@ -1,0 +1,1 @@
+"""Pages of soaks: throughput and latency over hours on one axis, drift, and the fate of every request."""
