@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import htpy as h
 
 from nameplate.contract.errors import CallerError
+from nameplate.pages.checks import Checked, alert, checks_section
 from nameplate.pages.document import document
 from nameplate.pages.imported import section as imported
 from nameplate.pages.rated import answer as rated_answer
@@ -29,15 +30,15 @@ from nameplate.report import numbers
 from nameplate.report.safe import safe
 
 
-def report_page(subjects: Sequence[Subject]) -> str:
-    """Return one page over these runs, in the order given; at least one."""
+def report_page(subjects: Sequence[Subject], checks: Sequence[Checked] = ()) -> str:
+    """Return one page over these runs, in the order given; at least one. `checks` are those made of each run."""
     several = len(subjects) > 1
     body: list[h.Node] = []
     if several:
         body.append(h.p(".lead")[f"{numbers.count(len(subjects), 'run')} on one page"])
         body.append(_contents(subjects))
     for position, subject in enumerate(subjects):
-        body.append(_run(subject, position))
+        body.append(_run(subject, position, checks[position] if checks else None))
     terms = [name for subject in subjects for name in _terms(subject)]
     body.append(glossary(terms))
     first = subjects[0].name
@@ -59,7 +60,7 @@ def _contents(subjects: Sequence[Subject]) -> h.Element:
     ]
 
 
-def _run(subject: Subject, position: int) -> h.Element:
+def _run(subject: Subject, position: int, checked: Checked | None) -> h.Element:
     """Return one run: its answer, and all it rests on."""
     if isinstance(subject, RatedSubject):
         parts = (rated_answer.answer_block(subject), rated_section.rated_section(subject))
@@ -73,7 +74,9 @@ def _run(subject: Subject, position: int) -> h.Element:
         parts = (soak_answer.answer_block(subject), soak_section.soak_section(subject))
     else:
         raise CallerError(f"{subject.name} has no page yet.")
-    return h.article(id=f"run-{position}", aria_label=safe(subject.name, 200))[parts]
+    return h.article(id=f"run-{position}", aria_label=safe(subject.name, 200))[
+        alert(checked), parts, checks_section(checked, str(subject.directory))
+    ]
 
 
 def _terms(subject: Subject) -> Sequence[str]:

@@ -69,10 +69,13 @@ def trial_files_safe(directory: Path, ledger: Ledger) -> bool:
     return safe
 
 
-def check_manifest(directory: Path, ledger: Ledger, name: Name, unfinished: str) -> Manifest | None:
+def check_manifest(
+    directory: Path, ledger: Ledger, name: Name, unfinished: str, hashed_bytes: int | None = None
+) -> Manifest | None:
     """Hold a directory against its manifest; return it, or None where there is none or it is damaged.
 
-    `unfinished` says what a directory without a manifest is.
+    `unfinished` says what a directory without a manifest is. Files larger than `hashed_bytes` are not read: the check
+    says how many, and holds their size alone.
     """
     try:
         document(directory / layout.MANIFEST)
@@ -100,11 +103,13 @@ def check_manifest(directory: Path, ledger: Ledger, name: Name, unfinished: str)
         manifest, files={file: digest for file, digest in manifest.files.items() if file not in unsafe}
     )
     try:
-        for wrong in mismatches(directory, safe):
+        for wrong in mismatches(directory, safe, hashed_bytes):
             ledger.fail(name, wrong)
     except (OSError, ValueError) as error:
         ledger.fail(name, f"the files cannot be compared with the manifest: {error}")
-    ledger.close(name, f"{len(safe.files)} files as sealed", len(safe.files))
+    unread = sum(hashed_bytes is not None and one.size_bytes > hashed_bytes for one in safe.files.values())
+    by_size = f"; {unread} of them large, and held by their size alone" if unread else ""
+    ledger.close(name, f"{len(safe.files)} files as sealed{by_size}", len(safe.files))
     return safe
 
 
