@@ -90,7 +90,7 @@ def _matrix(directory: Path, everything: bool, show_discarded: bool, as_json: bo
             f"{directory} is no speed or curve study, and no request of a trial was named.",
             hint="Name one: nameplate show RUN/trials/TRIAL 0.",
         )
-    from nameplate.exchange.peers.verifying import is_import
+    from nameplate.exchange.peers.run import is_import
 
     if is_import(directory):
         return _imported(directory, everything, as_json)

@@ -16,7 +16,8 @@ def command(directory: Path, as_json: bool) -> int:
     A trial or a study is recomputed from its raw reads, an import from the file that was read.
     """
     from nameplate.cli.output import print_json
-    from nameplate.exchange.peers.verifying import is_import, verify_import
+    from nameplate.exchange.peers.run import is_import
+    from nameplate.exchange.peers.verifying import verify_import
     from nameplate.report.console import answers
     from nameplate.report.verify import verify_table
     from nameplate.verify import verify

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import htpy as h
 from msgspec import Struct
 
-from nameplate.exchange.peers.verifying import Verified, is_import, verify_import
+from nameplate.exchange.peers.run import is_import
 from nameplate.pages.table import Cell, Column, table
 from nameplate.pages.words import status
 from nameplate.report import numbers
@@ -18,8 +19,12 @@ from nameplate.verify.check import Check, Report
 from nameplate.verify.names import Name
 from nameplate.verify.seals import verify_seals
 
+if TYPE_CHECKING:
+    from nameplate.exchange.peers.verifying import Verified
+
 _DETAIL_LIMIT = 600
 _SHOWN = 20
+_HOLDS = ("pass", "holds")
 _SEALS = (Name.manifest, Name.study_manifest)
 
 
@@ -59,6 +64,9 @@ def check(directory: Path, *, full: bool) -> Checked:
     The exit code is that of `verify`; of the seals alone it is 0 unless one is broken.
     """
     if is_import(directory):
+        # Reading the files of other tools takes all their readers.
+        from nameplate.exchange.peers.verifying import verify_import
+
         return _imported(directory, verify_import(directory, again=full), full)
     report = verify(directory) if full else verify_seals(directory)
     found = tuple(_of(report, ""))
@@ -160,23 +168,43 @@ def _words(checked: Checked, command: h.Element) -> h.Node:
 
 
 def _table(checked: Checked) -> h.Element:
-    several = any(one.of for one in checked.found)
+    """Return each check once, with how often it was made and holds; what does not hold stands by itself."""
+    kinds: dict[str, list[Found]] = {}
+    for one in checked.found:
+        kinds.setdefault(one.name, []).append(one)
+    rows: list[list[Cell | str]] = []
+    for name, found in kinds.items():
+        holds = [one for one in found if one.status in _HOLDS]
+        rows += [_row(one, one.detail) for one in found if one not in holds]
+        if holds:
+            alone = (
+                holds[0].detail if len(found) == 1 else f"holds in {len(holds):,} of {len(found):,} places"
+            )
+            rows.append(
+                _row(
+                    Found(of="", name=name, status=holds[0].status, detail="", meaning=holds[0].meaning),
+                    alone,
+                    holds,
+                )
+            )
     columns = (
-        *((Column("of", kind="text"),) if several else ()),
         Column("check", kind="text"),
         Column("status", kind="text"),
         Column("counted"),
         Column("what was found", kind="text"),
+        Column("what it means", kind="text"),
     )
-    rows = [
-        [
-            *((Cell(safe(one.of, 120) or "the whole", one.of),) if several else ()),
-            Cell(h.span(title=one.meaning)[safe(one.name, 60)], one.name),
-            Cell(status(one.status), one.status),
-            Cell(numbers.count(one.counted), one.counted),
-            safe(one.detail, _DETAIL_LIMIT),
-        ]
-        for one in sorted(checked.found, key=lambda one: (not one.failed, one.status == "pass"))
-    ]
     made = table(columns, rows, "Checks, with what they found")
-    return h.details[h.summary[f"{numbers.count(len(rows), 'check')} made"], made]
+    return h.details(open=bool(checked.failures))[h.summary["Every check and what it found"], made]
+
+
+def _row(one: Found, said: str, of: Sequence[Found] = ()) -> list[Cell | str]:
+    counted = sum(held.counted or 0 for held in of) if of else one.counted
+    where = f"{one.of}: " if one.of else ""
+    return [
+        Cell(safe(one.name, 60), one.name),
+        Cell(status(one.status), one.status),
+        Cell(numbers.count(counted), counted),
+        safe(f"{where}{said}", _DETAIL_LIMIT) or "-",
+        one.meaning,
+    ]

@@ -100,6 +100,7 @@ def ecdf_panel(
     lowest: float = 0.0,
     share_of: str = "requests",
     height: int = 220,
+    kind: str = "",
 ) -> Panel:
     """Return curves in one panel, with the limit as a rule and marked points; `colours` are those of the groups.
 
@@ -115,7 +116,7 @@ def ecdf_panel(
             "c": curve.name,
             "g": curve.group,
             "points": [
-                (scale.of(value), float(f"{share:.5g}"))
+                (scale.of(value), float(f"{share:.4g}"))
                 # The step up to the first value belongs to the curve.
                 for value, share in ((curve.ecdf.points[0][0], 0.0), *curve.ecdf.points)
                 if not log or value > 0
@@ -174,7 +175,7 @@ def ecdf_panel(
         layers.append(
             _marked(marks, scale, [value for curve in drawn for value, _ in curve.ecdf.points], log)
         )
-    return panel((), about, height=height, data={"curves": held}, layer=layers)
+    return panel((), about, height=height, kind=kind, data={"curves": held}, layer=layers)
 
 
 def _is_log(values: Sequence[float]) -> bool:

@@ -9,7 +9,7 @@ from nameplate.contract.identity import Identity
 from nameplate.evidence import layout, manifest
 from nameplate.evidence.reader import TrialReader
 from nameplate.exchange.peers.run import decode as decode_import
-from nameplate.exchange.peers.verifying import is_import
+from nameplate.exchange.peers.run import is_import
 from nameplate.measure.curve_result import decode_curve, is_curve
 from nameplate.measure.plate import Plate, decode_plate
 from nameplate.measure.plate_builder import build_plate

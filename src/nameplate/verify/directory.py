@@ -17,7 +17,7 @@ from nameplate.verify.study import verify_study
 from nameplate.verify.trial import verify_trial
 
 
-def verify(path: Path) -> Report:
+def verify_directory(path: Path) -> Report:
     """Verify a trial's or a study's directory; CallerError where it is neither."""
     if (path / layout.HEADER).exists() or (path / layout.HEADER).is_symlink():
         return verify_segment(path).report if _is_segment(path) else verify_trial(path).report

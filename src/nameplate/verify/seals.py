@@ -15,7 +15,6 @@ from nameplate.measure.plate import decode_plate
 from nameplate.measure.result import TrialResult
 from nameplate.measure.result import decode as decode_result
 from nameplate.measure.study_record import decode_study
-from nameplate.verify import study, trial
 from nameplate.verify.check import Counts, Report
 from nameplate.verify.files import check_manifest, document, require_sealed, trial_files_safe
 from nameplate.verify.ledger import Ledger, clipped
@@ -24,6 +23,7 @@ from nameplate.verify.rated import check_rated
 
 # Larger files are raw reads and prompts of hours; what pages show is in smaller ones.
 HASHED_BYTES = 16 << 20
+UNFINISHED = "no manifest: it is unfinished, and nothing seals what is here"
 
 
 def verify_seals(directory: Path) -> Report:
@@ -32,7 +32,7 @@ def verify_seals(directory: Path) -> Report:
         return _trial(directory)
     rated = (directory / layout.STUDY).exists()
     ledger = Ledger([Name.study_manifest, *(STUDY_VERDICT if rated else ())])
-    check_manifest(directory, ledger, Name.study_manifest, study.UNFINISHED, HASHED_BYTES)
+    check_manifest(directory, ledger, Name.study_manifest, UNFINISHED, HASHED_BYTES)
     trials = tuple(_trial(path) for path in _directories(directory, ledger))
     if rated:
         _plate(directory, ledger)
@@ -57,7 +57,7 @@ def _trial(directory: Path) -> Report:
     ledger = Ledger([Name.files, Name.manifest])
     if trial_files_safe(directory, ledger):
         ledger.close(Name.files, "regular files of sane size")
-        manifest = check_manifest(directory, ledger, Name.manifest, trial.UNFINISHED, HASHED_BYTES)
+        manifest = check_manifest(directory, ledger, Name.manifest, UNFINISHED, HASHED_BYTES)
         if manifest is not None:
             require_sealed(directory, manifest, ledger, Name.manifest)
     return Report(directory=str(directory), kind="trial", checks=ledger.checks(), counts=Counts())

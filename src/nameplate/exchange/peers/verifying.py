@@ -10,9 +10,8 @@ from nameplate.contract.errors import EvidenceError, NameplateError
 from nameplate.evidence import layout
 from nameplate.exchange.opening import digest, open_result
 from nameplate.exchange.peers.importing import import_runs
-from nameplate.exchange.peers.run import SCHEMA, Check, Imported, decode
+from nameplate.exchange.peers.run import Check, Imported, decode
 
-_HEAD_BYTES = 200
 _UNVERIFIED = 3
 
 
@@ -30,15 +29,6 @@ class Verified(Struct, frozen=True):
         if "contradicted" in statuses:
             return EvidenceError.exit_code
         return _UNVERIFIED if "unverified" in statuses else 0
-
-
-def is_import(directory: Path) -> bool:
-    """Tell whether a directory is that of an import."""
-    path = directory / layout.RESULT
-    if not path.is_file() or (directory / layout.HEADER).exists():
-        return False
-    with path.open("rb") as stream:
-        return SCHEMA.encode() in stream.read(_HEAD_BYTES)
 
 
 def verify_import(directory: Path, *, again: bool = True) -> Verified:

@@ -30,12 +30,19 @@ const CONFIG = {
 // Data that several charts and tables of a page draw from: columns by name, and rows.
 const held = new Map();
 function shared(name) {
-  if (!held.has(name)) held.set(name, JSON.parse(document.getElementById(name).textContent));
+  if (!held.has(name)) {
+    const {columns, rows, words} = JSON.parse(document.getElementById(name).textContent);
+    for (const [column, known] of Object.entries(words)) {
+      const at = columns.indexOf(column);
+      for (const row of rows) row[at] = known[row[at]];
+    }
+    held.set(name, {columns, rows});
+  }
   return held.get(name);
 }
 
 function named({columns, rows}) {
-  return rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])));
+  return rows.map((row, at) => Object.fromEntries([["at", at], ...columns.map((name, column) => [name, row[column]])]));
 }
 
 // Every chart gets values of its own: the library writes into them.
@@ -53,6 +60,18 @@ function isSeen(element) {
   return element.closest("details:not([open])") === null && element.clientWidth > 0;
 }
 
+// A chart that resembles another holds what is different in it.
+function specOf(source) {
+  const spec = JSON.parse(source.textContent);
+  if (spec.like === undefined) return spec;
+  const whole = JSON.parse(document.getElementById(spec.like).textContent);
+  for (const [path, value] of spec.set) {
+    const last = path.pop();
+    path.reduce((at, step) => at[step], whole)[last] = value;
+  }
+  return whole;
+}
+
 function draw(panel) {
   if (panel.dataset.drawn || !isSeen(panel)) return;
   panel.dataset.drawn = "yes";
@@ -60,7 +79,7 @@ function draw(panel) {
   const stage = document.createElement("div");
   panel.append(stage);
   try {
-    const spec = JSON.parse(source.textContent);
+    const spec = specOf(source);
     supply(spec);
     const {spec: compiled} = charts.compile(spec, {config: CONFIG});
     const view = new charts.View(charts.parse(compiled, null, {ast: true}), {

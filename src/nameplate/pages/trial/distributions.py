@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import htpy as h
 
 from nameplate.evidence.rows import RequestRow
-from nameplate.pages.chart import Panel, figure
+from nameplate.pages.chart import Alike, Panel, figure
 from nameplate.pages.ecdf import POINTS, Curve, Mark, ecdf, ecdf_panel
 from nameplate.pages.scale import time_scale
 from nameplate.pages.subject import TrialSubject
@@ -23,15 +23,16 @@ _PHASES = ("whole", "opening", "steady")
 _COLOURS = {"whole": "s1", "opening": "s4", "steady": "s3"}
 _SHOWN = (0.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 100.0)
 # Of a trial folded within a study's page: enough for its width.
-FOLDED_POINTS = 80
+FOLDED_POINTS = 60
 
 
-def distributions(trial: TrialSubject, read: TrialRows, *, folded: bool = False) -> h.Node:
+def distributions(trial: TrialSubject, read: TrialRows, alike: Alike | None = None) -> h.Node:
     """Return a trial's ECDFs; nothing where nothing measured was sent.
 
-    `folded` draws the whole sample alone, with fewer points and without a table of its own.
+    Among others `alike`, folded within a study's page, it draws the whole sample alone, with fewer points and without
+    a table, and E2E only where it is judged.
     """
-    rows = read.measured
+    rows, folded = read.measured, alike is not None
     if not rows:
         return None
     results = () if trial.result is None else trial.result.verdict.slos
@@ -41,6 +42,8 @@ def distributions(trial: TrialSubject, read: TrialRows, *, folded: bool = False)
     phases = _phases(rows, trial, folded)
     for measured in shown_of(trial.header.plan, (one.slo.metric for one in results)):
         samples = [(phase, sample_of(held, measured)) for phase, held in phases]
+        if folded and measured.metric == "e2e" and not any(one.slo.metric == "e2e" for one in results):
+            continue
         if samples[0][1].n and not samples[0][1].values:
             unreached.append(measured.title)
         elif samples[0][1].n:
@@ -61,6 +64,7 @@ def distributions(trial: TrialSubject, read: TrialRows, *, folded: bool = False)
         panels,
         None if folded else _table(table_rows),
         pairs=True,
+        alike=alike,
     )
 
 
@@ -119,6 +123,7 @@ def _panel(
         marks=[mark for one in results if (mark := _mark(one)) is not None],
         colours=_COLOURS,
         title="phase",
+        kind="gaps" if measured is None else measured.name,
         share_of="gaps" if measured is None else "requests",
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import htpy as h
 
 from nameplate.measure.breakdown import Breakdown
@@ -19,6 +21,8 @@ from nameplate.verdict.trial import SloResult, SloSample
 
 _PERCENTILES = ("p50", "p90", "p95", "p99")
 _BY_PHASE = ("p50", "p95")
+_BESIDE = ("tpot", "first_answer")
+_FROM_SENDING = (*_BESIDE, "ttft", "e2e")
 
 
 def promises(result: TrialResult) -> h.Node:
@@ -65,10 +69,14 @@ def _promise(one: SloResult, path: str) -> list[Cell | str]:
     ]
 
 
-def latency_table(result: TrialResult) -> h.Node:
-    """Return every latency's percentiles, in a closed loop by phase; from schedule first in an open one."""
+def latency_table(result: TrialResult, *, folded: bool = False) -> h.Node:
+    """Return every latency's percentiles, in a closed loop by phase; from schedule first in an open one.
+
+    `folded` leaves out what is known beside others: TPOT, the first answer, the latencies from sending.
+    """
     latencies = result.measurement.latencies
     opened = result.plan.arrivals is not None
+    by_phase = _BY_PHASE[1:] if folded else _BY_PHASE
     columns = [
         Column("latency", kind="text"),
         Column("n"),
@@ -79,13 +87,15 @@ def latency_table(result: TrialResult) -> h.Node:
         columns += [
             Column(f"{phase}\n{name}", f"{phase} {name}, ns")
             for phase in ("opening", "steady")
-            for name in _BY_PHASE
+            for name in by_phase
         ]
     shown = OPEN_LATENCIES if opened else LATENCIES
     rows = [
-        _latency(label, name, latencies, opened) for label, name in shown if _tells(latencies, name, opened)
+        _latency(label, name, latencies, () if opened else by_phase)
+        for label, name in shown
+        if _tells(latencies, name, opened) and not (folded and name in (_FROM_SENDING if opened else _BESIDE))
     ]
-    rows.append(_latency("chunk gap (pooled)", "chunk_gaps", latencies, opened))
+    rows.append(_latency("chunk gap (pooled)", "chunk_gaps", latencies, () if opened else by_phase))
     said = (
         "from schedule: from when the plan wanted the request sent."
         if opened
@@ -104,7 +114,7 @@ def _tells(latencies: PhaseLatencies, name: str, opened: bool) -> bool:
     return repeated is None or held != getattr(latencies.whole, repeated)
 
 
-def _latency(label: str, name: str, latencies: PhaseLatencies, opened: bool) -> list[Cell | str]:
+def _latency(label: str, name: str, latencies: PhaseLatencies, by_phase: Sequence[str]) -> list[Cell | str]:
     path = f"measurement.latencies.whole.{name}"
     held: Distribution = getattr(latencies.whole, name)
     largest = numbers.NEVER if held.censored else numbers.duration(held.max)
@@ -114,10 +124,9 @@ def _latency(label: str, name: str, latencies: PhaseLatencies, opened: bool) -> 
         *(_percentile(held, one, path) for one in _PERCENTILES),
         Cell(largest, held.max, f"{path}.max"),
     ]
-    if not opened:
-        for phase in ("opening", "steady"):
-            part: Distribution = getattr(getattr(latencies, phase), name)
-            cells += [_percentile(part, one, f"measurement.latencies.{phase}.{name}") for one in _BY_PHASE]
+    for phase in ("opening", "steady"):
+        part: Distribution = getattr(getattr(latencies, phase), name)
+        cells += [_percentile(part, one, f"measurement.latencies.{phase}.{name}") for one in by_phase]
     return cells
 
 

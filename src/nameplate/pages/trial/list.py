@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import htpy as h
+from markupsafe import Markup
 
-from nameplate.pages.anchor import trial_anchor
+from nameplate.pages.anchor import anchor, trial_anchor
+from nameplate.pages.chart import Alike
 from nameplate.pages.subject import StudySubject, TrialSubject
 from nameplate.pages.trial.answer import reasons, sentence, status_of
 from nameplate.pages.trial.rows import read_rows
@@ -31,12 +32,13 @@ def trial_list(subject: StudySubject) -> h.Node:
         return None
     most = max(_FEWEST_ROWS, min(MOST_ROWS, ROWS_ON_PAGE // len(subject.trials)))
     events = with_events(subject.trials)
-    # The names of directories are anybody's, and those of elements ours.
-    mine = f"rows-{zlib.crc32(str(subject.directory).encode('utf-8', 'replace')):08x}"
+    mine = anchor(subject.directory, "rows", "of")
+    alike = Alike(mine)
     return h.section(aria_label="Trials")[
         h.h2[f"All {numbers.count(len(subject.trials), 'trial')}"],
         [
-            _folded(subject.directory, trial, f"{mine}-{at}", most, trial.name in events)
+            # Written here: what is nested deeply is slow to write, and its rows need not be kept.
+            Markup(str(_folded(subject.directory, trial, f"{mine}-{at}", most, trial.name in events, alike)))
             for at, trial in enumerate(subject.trials)
         ],
     ]
@@ -58,7 +60,9 @@ def _events_of(trial: TrialSubject) -> int | None:
     return None if trial.result is None else trial.result.measurement.correctness.output_events
 
 
-def _folded(study: Path, trial: TrialSubject, name: str, most: int, events: bool) -> h.Element:
+def _folded(
+    study: Path, trial: TrialSubject, name: str, most: int, events: bool, alike: Alike
+) -> h.Element:
     read = read_rows(trial, events=events)
     result = trial.result
     return h.details(".trial", id=trial_anchor(study, trial.name))[
@@ -73,5 +77,5 @@ def _folded(study: Path, trial: TrialSubject, name: str, most: int, events: bool
         ],
         h.p[h.strong[sentence(trial, len(read.measured))]],
         reasons(trial),
-        folded_section(trial, read, name, most),
+        folded_section(trial, read, name, most, alike),
     ]

@@ -21,7 +21,7 @@ _RATES = (
 
 def rates_table(result: TrialResult) -> h.Element:
     """Return all rates of a trial; one whose window is empty is absent, and says so."""
-    rows = [_row(label, name, unit, result) for label, name, unit in _RATES]
+    rows = [_row(label, name, unit, result) for label, name, unit in _RATES if _tells(name, result)]
     user = result.measurement.latencies.whole.per_user
     path = "measurement.latencies.whole.per_user"
     rows.append(
@@ -71,6 +71,17 @@ def rates_table(result: TrialResult) -> h.Element:
         Column("over", kind="text"),
     )
     return table(columns, rows, "Rates, each with its window")
+
+
+def _tells(name: str, result: TrialResult) -> bool:
+    """Tell whether a rate says more than another: where every request ended well, all tokens are of completed ones."""
+    rates = result.measurement.rates
+    return (
+        name != "tokens_completed"
+        or rates.tokens_completed is None
+        or rates.tokens_whole is None
+        or (rates.tokens_completed.counted != rates.tokens_whole.counted)
+    )
 
 
 def _row(label: str, name: str, unit: str, result: TrialResult) -> list[Cell | str]:

@@ -13,7 +13,6 @@ from nameplate.evidence import layout
 from nameplate.evidence.reader import TrialReader
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
-from nameplate.measure.from_disk import load_evidence
 from nameplate.pages.subject import TrialSubject
 
 T = TypeVar("T")
@@ -46,6 +45,9 @@ def read_rows(trial: TrialSubject, *, events: bool) -> TrialRows:
     no_rows: list[RequestRow] = []
     no_samples: list[ServerSample] = []
     if trial.result is None:
+        # What reads raw reads is not needed for trials that were sealed.
+        from nameplate.measure.from_disk import load_evidence
+
         evidence = _tolerant(lambda: load_evidence(trial.directory), None, said)
         if evidence is not None:
             timelines = {timeline.index: timeline for timeline in evidence.timelines}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import htpy as h
 
 from nameplate.measure.correctness import count
+from nameplate.pages.chart import Alike
 from nameplate.pages.identity import contract_card, evidence_card, identity_table, launch, server_card
 from nameplate.pages.subject import TrialSubject
 from nameplate.pages.trial.answer import answer_block
@@ -17,7 +18,7 @@ from nameplate.pages.trial.rates import rates_table
 from nameplate.pages.trial.rows import TrialRows, read_rows
 from nameplate.pages.trial.speed import cell_section
 from nameplate.pages.trial.waits import waits_section
-from nameplate.pages.trial.waterfall import MOST_ROWS, waterfall
+from nameplate.pages.trial.waterfall import waterfall
 from nameplate.pages.values import document
 from nameplate.pages.words import facts, warnings
 from nameplate.report import numbers
@@ -85,7 +86,7 @@ def trial_section(trial: TrialSubject, read: TrialRows, name: str) -> h.Element:
     ]
 
 
-def folded_section(trial: TrialSubject, read: TrialRows, name: str, most: int = MOST_ROWS) -> h.Element:
+def folded_section(trial: TrialSubject, read: TrialRows, name: str, most: int, alike: Alike) -> h.Element:
     """Return a trial within its study's page: what is its own, and not what it shares with the study."""
     result = trial.result
     return h.div(document(f"trials/{trial.name}/result.json" if result is not None else ""))[
@@ -93,12 +94,12 @@ def folded_section(trial: TrialSubject, read: TrialRows, name: str, most: int = 
         _counts(trial, read),
         None if result is None else [promises(result), cell_section(result)],
         failures(read.measured),
-        waterfall(read, trial.header.plan, name, most),
-        distributions(trial, read, folded=True),
+        waterfall(read, trial.header.plan, name, most, alike),
+        distributions(trial, read, alike),
         None
         if result is None
         else [
-            latency_table(result),
+            latency_table(result, folded=True),
             parts(result.measurement.breakdown),
             waits_section(result.measurement.waits),
             rates_table(result),

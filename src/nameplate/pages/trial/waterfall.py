@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import htpy as h
 
@@ -11,7 +11,7 @@ from nameplate.contract.plan import TrialPlan
 from nameplate.evidence.rows import RequestRow
 from nameplate.evidence.timeline import Timeline
 from nameplate.measure.latency import gaps_of
-from nameplate.pages.chart import Spec, axis, data_of, figure, panel, shared
+from nameplate.pages.chart import Alike, Spec, axis, data_of, figure, panel, shared
 from nameplate.pages.scale import TimeScale, time_scale
 from nameplate.pages.table import Column, shared_table
 from nameplate.pages.trial.choosing import Chosen, choose, start_ns
@@ -28,13 +28,15 @@ _FEW = 60
 # A warm-up that takes longer than this share of the rest would leave the rest no room.
 _WARMUP_SHARE = 0.3
 
+# Each part of a request: from and to when, in which colour, and of which requests.
 _PARTS = (
-    ("not yet sent", "due", "sent", "s6"),
-    ("to first output", "sent", "first", "s2"),
-    ("no output came", "sent", "without", "none"),
-    ("decode", "first", "last", "s1"),
-    ("longest gap", "gap", "gap_end", "s5"),
+    ("not yet sent", "due", "sent", "s6", "isValid(datum.sent)"),
+    ("to first output", "sent", "first", "s2", "isValid(datum.first)"),
+    ("no output came", "sent", "ended", "none", "isValid(datum.sent) && !isValid(datum.first)"),
+    ("decode", "first", "last", "s1", "isValid(datum.last)"),
+    ("longest gap", "gap", "gap_end", "s5", "isValid(datum.gap)"),
 )
+_WORDS = ("phase", "end", "outcome")
 _ENDS = (
     ("ok", "good", "circle"),
     ("failed", "bad", "cross"),
@@ -45,7 +47,6 @@ _PHASES = (("warmup", "none"), ("ramp", "s6"), ("opening", "s4"), ("steady", "s3
 
 _TIMES = ("due", "sent", "first", "last", "ended")
 COLUMNS = (
-    "at",
     "request",
     "phase",
     "end",
@@ -53,11 +54,9 @@ COLUMNS = (
     "due",
     "sent",
     "first",
-    "without",
     "last",
     "ended",
     "gap",
-    "gap_end",
     "lag_ms",
     "ttft_ms",
     "itl_ms",
@@ -68,8 +67,13 @@ COLUMNS = (
 )
 
 
-def waterfall(read: TrialRows, plan: TrialPlan, name: str, most: int = MOST_ROWS) -> h.Node:
-    """Return the waterfall of a trial's requests with its data and its table; `name` is unique on the page."""
+def waterfall(
+    read: TrialRows, plan: TrialPlan, name: str, most: int = MOST_ROWS, alike: Alike | None = None
+) -> h.Node:
+    """Return the waterfall of a trial's requests with its data and its table; `name` is unique on the page.
+
+    Among others `alike`, folded within a study's page, it needs fewer words.
+    """
     rows, left_out = _without_long_warmup(read)
     if not rows:
         return None
@@ -81,17 +85,18 @@ def waterfall(read: TrialRows, plan: TrialPlan, name: str, most: int = MOST_ROWS
     table = dataset(chosen.rows, read, begin_ns, scale)
     count = len(chosen.rows)
     about = f"Each request as a bar over time, in order of start: {chosen.said}"
-    drawn = panel((), about, height=_height(count), **_spec(name, scale, table))
+    drawn = panel((), about, height=_height(count), kind=_kind(table), **_spec(name, scale, table))
     return h.fragment[
-        shared(name, COLUMNS, table),
+        shared(name, COLUMNS, table, _WORDS),
         figure(
             "Every request over time"
             if count == len(rows)
             else f"{count:,} of {len(rows):,} requests over time",
-            _words(chosen, left_out, opened, count, read.timelines is not None),
+            _words(chosen, left_out, opened, alike is not None, read.timelines is not None),
             (drawn,),
             _table(name),
             numbers_title="The requests of this figure",
+            alike=alike,
         ),
     ]
 
@@ -123,14 +128,12 @@ def dataset(
         return None if t_ns is None else round((t_ns - begin_ns) / scale.ns, digits)
 
     found: list[list[object]] = []
-    for place, row in enumerate(rows):
+    for row in rows:
         end_ns = row.end_ns if row.end_ns is not None else read.until_ns
         gap = _gap((read.timelines or {}).get(row.index))
-        nothing = row.first_output_ns is None and row.sent_ns is not None
         lag_ns = None if row.sent_ns is None else row.sent_ns - row.scheduled_ns
         found.append(
             [
-                place,
                 row.index,
                 safe(row.phase, 20),
                 _end_of(row),
@@ -138,10 +141,9 @@ def dataset(
                 at(row.scheduled_ns),
                 at(row.sent_ns),
                 at(row.first_output_ns),
-                at(end_ns) if nothing else None,
                 at(row.last_output_ns),
                 at(end_ns),
-                *((None, None) if gap is None else map(at, gap)),
+                at(gap),
                 *(_ms(value) for value in (lag_ns, row.ttft_ns, row.itl_ns, row.e2e_ns, row.longest_gap_ns)),
                 row.prompt_tokens,
                 row.output_tokens,
@@ -160,14 +162,14 @@ def _end_of(row: RequestRow) -> str:
     return "failed"
 
 
-def _gap(timeline: Timeline | None) -> tuple[int, int] | None:
-    """Return where a request's longest gap was, if it stands out from its other gaps and its timeline tells."""
+def _gap(timeline: Timeline | None) -> int | None:
+    """Return when a request's longest gap began, if it stands out from its other gaps and its timeline tells."""
     if timeline is None or len(timeline.times_ns) < 3:
         return None
     times, gaps = timeline.times_ns, gaps_of(timeline)
     length = max(gaps)
     at = gaps.index(length)
-    return (times[at], times[at + 1]) if length * len(gaps) >= GAP_TIMES * (times[-1] - times[0]) else None
+    return times[at] if length * len(gaps) >= GAP_TIMES * (times[-1] - times[0]) else None
 
 
 def _height(count: int) -> int:
@@ -192,14 +194,14 @@ def _spec(name: str, scale: TimeScale, table: Sequence[Sequence[object]]) -> Spe
         "condition": {"test": "datum.phase === 'warmup' || datum.phase === 'ramp'", "value": 0.4},
         "value": 1,
     }
-    drawn = [part for part in _PARTS if _has(held[part[1]], held[part[2]])]
+    drawn = [part for part in _PARTS if _has(part[0], held)]
     colours = {
         "domain": [part for part, *_ in drawn],
-        "range": [f"var(--{colour})" for *_, colour in drawn],
+        "range": [f"var(--{colour})" for _, _, _, colour, _ in drawn],
     }
     layers: list[dict[str, object]] = [
         {
-            "transform": [{"filter": f"isValid(datum.{begins}) && isValid(datum.{ends})"}],
+            "transform": [{"filter": of}],
             "mark": {"type": "rule", "strokeWidth": thick, "strokeCap": "butt", "clip": True},
             "encoding": {
                 "x": {**time, "field": begins},
@@ -207,7 +209,7 @@ def _spec(name: str, scale: TimeScale, table: Sequence[Sequence[object]]) -> Spe
                 "color": {"datum": part, "type": "nominal", "scale": colours, "title": "part"},
             },
         }
-        for part, begins, ends, _ in drawn
+        for part, begins, ends, _, of in drawn
     ]
     ends = [one for one in _ENDS if one[0] in held["end"]]
     layers.append(
@@ -230,7 +232,21 @@ def _spec(name: str, scale: TimeScale, table: Sequence[Sequence[object]]) -> Spe
     if count > _FEW:
         layers[0]["params"] = [_zoom()]
     shared_by_all = {"y": place, "opacity": dim, "tooltip": _hover(scale)}
-    return {"data": data_of(name), "encoding": shared_by_all, "layer": layers}
+    gap_end = f"datum.gap + datum.gap_ms / {scale.ns / 1e6:.12g}"
+    return {
+        "data": data_of(name),
+        "transform": [{"calculate": gap_end, "as": "gap_end"}],
+        "encoding": shared_by_all,
+        "layer": layers,
+    }
+
+
+def _kind(table: Sequence[Sequence[object]]) -> str:
+    """Return what names waterfalls of the same parts, ends and phases."""
+    held = {column: [row[at] for row in table] for at, column in enumerate(COLUMNS)}
+    has = [_has(part, held) for part, *_ in _PARTS]
+    has += [end in held["end"] for end, *_ in _ENDS] + [phase in held["phase"] for phase, _ in _PHASES]
+    return "waterfall-" + "".join(str(int(one)) for one in (*has, len(table) > _FEW))
 
 
 def _domain(times: Sequence[float]) -> list[float]:
@@ -240,11 +256,19 @@ def _domain(times: Sequence[float]) -> list[float]:
     return [low - 0.015 * length, high + 0.005 * length]
 
 
-def _has(begins: Sequence[object], ends: Sequence[object]) -> bool:
+def _has(part: str, held: Mapping[str, Sequence[object]]) -> bool:
     """Tell whether any request has such a part, of a length that is more than nothing."""
+    if part == "longest gap":
+        return any(value is not None for value in held["gap"])
+    if part == "no output came":
+        return any(
+            first is None and sent is not None
+            for first, sent in zip(held["first"], held["sent"], strict=True)
+        )
+    _, begins, ends, *_ = next(one for one in _PARTS if one[0] == part)
     return any(
         isinstance(begin, float) and isinstance(end, float) and end > begin
-        for begin, end in zip(begins, ends, strict=True)
+        for begin, end in zip(held[begins], held[ends], strict=True)
     )
 
 
@@ -287,10 +311,12 @@ def _zoom() -> dict[str, object]:
     }
 
 
-def _words(chosen: Chosen, left_out: int, opened: bool, count: int, events: bool) -> str:
+def _words(chosen: Chosen, left_out: int, opened: bool, folded: bool, events: bool) -> str:
     said = [f"Shown: {chosen.said}, in the order in which they " + ("were due." if opened else "were sent.")]
     if left_out:
         said.append(f"The {left_out:,} of the warm-up came long before and are not drawn.")
+    if folded:
+        return " ".join(said)
     said.append(
         "How much of a request's wait for its first output was queue and how much prefill, nobody outside the server "
         "sees: the server's own means stand with the waits."
@@ -300,7 +326,7 @@ def _words(chosen: Chosen, left_out: int, opened: bool, count: int, events: bool
         if events
         else "Where the longest gaps were is not read here; the trial's own page shows it."
     )
-    if count > _FEW:
+    if len(chosen.rows) > _FEW:
         said.append(
             "Shift with the wheel zooms, Shift with the pointer moves, a double click shows all again."
         )
