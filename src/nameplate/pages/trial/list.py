@@ -60,9 +60,7 @@ def _events_of(trial: TrialSubject) -> int | None:
     return None if trial.result is None else trial.result.measurement.correctness.output_events
 
 
-def _folded(
-    study: Path, trial: TrialSubject, name: str, most: int, events: bool, alike: Alike
-) -> h.Element:
+def _folded(study: Path, trial: TrialSubject, name: str, most: int, events: bool, alike: Alike) -> h.Element:
     read = read_rows(trial, events=events)
     result = trial.result
     return h.details(".trial", id=trial_anchor(study, trial.name))[

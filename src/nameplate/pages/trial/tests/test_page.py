@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from nameplate.contract.arrivals import ArrivalPlan
 from nameplate.evidence import layout
 from nameplate.pages.gather import gather
 from nameplate.pages.report import report_page
@@ -113,8 +114,6 @@ def test_hostile_text_stays_text(closed: TrialSubject, tmp_path: Path) -> None:
 
 def test_an_open_loop_is_told_from_schedule(tmp_path: Path) -> None:
     """In an open loop latencies are drawn and judged from schedule, without phases."""
-    from nameplate.contract.arrivals import ArrivalPlan
-
     arrivals = ArrivalPlan(kind="poisson", rate=20.0)
     make_trial(tmp_path / "t", app=App(DEMO), requests=30, concurrency=100, arrivals=arrivals)
     page = page_of(tmp_path / "t")

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from nameplate.pages.scale import TimeScale
 from nameplate.pages.subject import TrialSubject
 from nameplate.pages.trial.rows import read_rows
 from nameplate.pages.trial.waterfall import COLUMNS, dataset, waterfall
 
 
 def drawn(trial: TrialSubject, *, events: bool = True) -> tuple[list[dict[str, Any]], Any, float]:
-    from nameplate.pages.scale import TimeScale
-
     read = read_rows(trial, events=events)
     begin = min(row.sent_ns for row in read.measured if row.sent_ns is not None)
     table = dataset(read.rows, read, begin, TimeScale("s", 1e9))
@@ -49,11 +48,13 @@ def test_a_request_without_output_has_no_decode(failing: TrialSubject) -> None:
     silent = [line for line, row in zip(lines, read.rows, strict=True) if row.first_output_ns is None]
     assert silent
     for line in silent:
-        assert line["first"] is None and line["without"] == line["ended"] and line["end"] == "failed"
+        assert line["first"] is None and line["last"] is None and line["end"] == "failed"
+    about = str(waterfall(read, failing.header.plan, "x"))
+    assert '"datum":"no output came"' in about
 
 
 def test_a_gap_stands_where_the_events_say(closed: TrialSubject) -> None:
-    """Where a longest gap is marked, it is as long as the row's, and lies between two events of the request."""
+    """Where a longest gap is marked, it begins with the event after which nothing came for longest."""
     slow = read_rows(closed, events=True)
     assert slow.timelines is not None
     row = slow.rows[-1]
@@ -61,12 +62,10 @@ def test_a_gap_stands_where_the_events_say(closed: TrialSubject) -> None:
     for at in range(5, len(timeline.times_ns)):
         timeline.times_ns[at] += 10**9
     moved = structs.replace(row, last_output_ns=timeline.times_ns[-1], end_ns=timeline.times_ns[-1])
-    from nameplate.pages.scale import TimeScale
-
     (line,) = (
         dict(zip(COLUMNS, one, strict=True)) for one in dataset([moved], slow, 0, TimeScale("ns", 1.0))
     )
-    assert (line["gap"], line["gap_end"]) == (timeline.times_ns[4], timeline.times_ns[5])
+    assert line["gap"] == timeline.times_ns[4]
 
 
 def test_without_events_no_gap_is_placed(closed: TrialSubject) -> None:
