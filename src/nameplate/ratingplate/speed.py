@@ -20,17 +20,19 @@ _UNIT = "tok/s"
 def plate_of_speed(result: SpeedResult, provenance: Provenance) -> RatingPlate:
     """Return the rating plate of a speed study."""
     ratings = [_prefill(result), _one_user(result), _most(result)]
-    unfinished = not result.finished and result.origin is None
+    origin = result.origin
+    stamps = ["IMPORTED"] if origin is not None else [] if result.finished else ["UNFINISHED"]
     return RatingPlate(
         title="Measured speed",
         verb="Measured",
         machine=machine_of(result.identity, result.model, result.hosts),
         terms=(Field("Method", _how(result)),),
         ratings=tuple(rating for rating in ratings if rating is not None),
-        stamps=(*stamps_of(result.identity, provenance), *(("UNFINISHED",) if unfinished else ())),
+        stamps=(*stamps_of(result.identity, provenance), *stamps),
         date=provenance.date,
         evidence_sha256=provenance.evidence_sha256,
-        tool=safe(result.tool, 80),
+        # Who imported a result has measured none of it.
+        tool=safe(result.tool if origin is None else f"{origin.tool} {origin.version}", 80),
     )
 
 

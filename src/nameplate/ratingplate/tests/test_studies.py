@@ -14,7 +14,7 @@ from nameplate.ratingplate.machine import machine_of, stamps_of
 from nameplate.ratingplate.model import Provenance, Rating
 from nameplate.ratingplate.speed import plate_of_speed
 from nameplate.report.tests.rendering import studied
-from nameplate.report.tests.speed_results import speed_result
+from nameplate.report.tests.speed_results import imported_result, speed_result
 from nameplate.report.tests.test_curve import climb, loads
 from nameplate.verdict.boundary import Status
 from nameplate.verdict.cell import CellStatus
@@ -110,6 +110,13 @@ def test_speed() -> None:
     assert alone.number == values.per_user.p50
     valid = [row.values.tokens_per_s or 0 for row in result.rows_of("decode") if row.values is not None]
     assert most.number == max(valid)
+
+
+def test_an_imported_matrix_names_the_tool_that_measured_it() -> None:
+    """The plate of another tool's matrix is stamped as imported and does not claim its numbers as ours."""
+    held = plate_of_speed(imported_result(), PROVENANCE)
+    assert held.tool == "llm-inference-bench 0.4.30"
+    assert held.stamps == ("IMPORTED",)
 
 
 def test_speed_without_valid_cells() -> None:
