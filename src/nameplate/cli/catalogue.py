@@ -83,7 +83,7 @@ def _progress() -> Iterator[Progress]:
     from nameplate.report.console import animated, people
 
     console = people()
-    began = last = time.monotonic()
+    first = last = time.monotonic()
     columns = (
         bars.TextColumn("runs"),
         bars.BarColumn(),
@@ -94,13 +94,15 @@ def _progress() -> Iterator[Progress]:
         task = bar.add_task("runs", total=None)
 
         def tell(done: int, total: int) -> None:
-            nonlocal last
+            nonlocal first, last
             bar.update(task, completed=done, total=total)
             now = time.monotonic()
-            if not bar.disable or done == total or now - last < _EVERY_S:
-                return
-            last = now
-            left = numbers.rough((now - began) / done * (total - done))
-            console.print(f"{done:,} of {total:,} runs, {left} left")
+            if done == 1:
+                # Until then processes were started: that says nothing of the others.
+                first = last = now
+            elif bar.disable and done < total and now - last >= _EVERY_S:
+                last = now
+                left = numbers.rough((now - first) / (done - 1) * (total - done))
+                console.print(f"{done:,} of {total:,} runs, {left} left")
 
         yield tell

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import signal
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -64,13 +66,15 @@ def make_site(
         list(ready.values()),
         [*found.unreadable, *(_damaged(path, why) for path, why in damaged)],
     )
-    for done, (job, result) in enumerate(_made(wanted, processes), 1):
-        if isinstance(result, Entry):
-            entries.append(result)
-        else:
-            unreadable += [Unreadable(path, result) for path in job.paths]
-        if progress is not None:
-            progress(done, len(wanted))
+    # Closed at once where it is interrupted: a traceback would keep it, and its processes, at work.
+    with closing(_made(wanted, processes)) as results:
+        for done, (job, result) in enumerate(results, 1):
+            if isinstance(result, Entry):
+                entries.append(result)
+            else:
+                unreadable += [Unreadable(path, result) for path in job.paths]
+            if progress is not None:
+                progress(done, len(wanted))
     catalogue = Catalogue(
         title=safe(title, 120),
         entries=tuple(sorted(entries, key=_newest_first)),
@@ -98,23 +102,30 @@ def _damaged(path: Path, why: str) -> Unreadable:
     return Unreadable(safe(path, None), why)
 
 
-def _made(jobs: Sequence[Job], processes: int) -> Iterator[tuple[Job, Entry | str]]:
+def _made(jobs: Sequence[Job], processes: int) -> Generator[tuple[Job, Entry | str], None, None]:
     """Make runs, some at a time; one that takes its process down with it is tried alone, and then named."""
     if processes < 2 or len(jobs) < _WORTH_A_PROCESS:
         yield from ((job, make(job)) for job in jobs)
         return
     broken: list[Job] = []
     with _pool(processes) as pool:
-        waiting = {pool.submit(make, job): job for job in jobs}
-        for future in as_completed(waiting):
-            try:
-                yield waiting[future], future.result()
-            except BrokenProcessPool:
-                broken.append(waiting[future])
+        with _interrupts_held_back():
+            waiting = {pool.submit(make, job): job for job in jobs}
+        try:
+            for future in as_completed(waiting):
+                try:
+                    yield waiting[future], future.result()
+                except BrokenProcessPool:
+                    broken.append(waiting[future])
+        finally:
+            # Whoever stops it waits for the runs in hand alone: they are whole, and are not made again.
+            pool.shutdown(cancel_futures=True)
     for job in broken:
         with _pool(1) as pool:
+            with _interrupts_held_back():
+                future = pool.submit(make, job)
             try:
-                yield job, pool.submit(make, job).result()
+                yield job, future.result()
             except BrokenProcessPool:
                 yield (
                     job,
@@ -124,6 +135,16 @@ def _made(jobs: Sequence[Job], processes: int) -> Iterator[tuple[Job, Entry | st
 
 def _pool(processes: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Start processes that a Ctrl-C in their terminal does not reach: the parent gets it, afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _write_if_changed(path: Path, text: str) -> bool:
