@@ -246,7 +246,7 @@ def _directory(path: Path) -> CallerError:
     )
     return CallerError(
         f"{path} is a directory; result files in it are: {named}.",
-        hint=f"Give one of them: nameplate import {plain(str(path / found[0]))}",
+        hint=f"Give one of them: nameplate import '{plain(str(path / found[0]))}'.",
     )
 
 

@@ -32,8 +32,11 @@ _WIDE = (
 
 def open_plain(path: Path) -> IO[bytes]:
     """Open a file for reading its content; CallerError, in words, from here or from a later read."""
-    stream = path.open("rb")
-    head = stream.peek(4)[:4]
+    try:
+        stream = path.open("rb")
+        head = stream.peek(4)[:4]
+    except OSError as error:
+        raise CallerError(f"{path} cannot be read: {error.strerror}.") from None
     if head.startswith(_GZIP):
         return _unpacked(stream, gzip.GzipFile(fileobj=stream).read1, path, "gzip")
     if head == _ZSTD:

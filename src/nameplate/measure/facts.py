@@ -33,7 +33,7 @@ def facts_of(evidence: TrialEvidence, measurement: Measurement) -> TrialFacts:
     measured = evidence.measured
     ok = [row for row in measured if row.outcome == Outcome.ok]
     correctness, lateness = measurement.correctness, measurement.lateness
-    failures, unknown_outcomes = _failures(row for row in rows if row.phase != "warmup")
+    failures, unknown_outcomes = failures_of(row for row in rows if row.phase != "warmup")
     block = evidence.identity_before.integer("block_size_tokens")
     prefix = evidence.shared_prefix_tokens or contract.cache.shared_prefix_tokens
     low, high = cached_range(prefix, evidence.template_floor_tokens, block)
@@ -218,7 +218,8 @@ def duplicate_prompts(rows: Sequence[RequestRow], *, heads_differ: bool) -> int:
     return max(whole, heads)
 
 
-def _failures(rows: Iterable[RequestRow]) -> tuple[dict[str, int], tuple[str, ...]]:
+def failures_of(rows: Iterable[RequestRow]) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Count requests by the gate that their failure breaks; beside it outcomes that no gate knows, in words."""
     found: Counter[str] = Counter()
     unknown = []
     for row in rows:

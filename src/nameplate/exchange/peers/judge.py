@@ -6,7 +6,6 @@ its gate unverified; a gate that needs a plan is unverified, since no file of an
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from nameplate.contract.slo import Slo
@@ -15,9 +14,10 @@ from nameplate.exchange.peers.records import Read
 from nameplate.exchange.peers.run import Judged
 from nameplate.measure.concurrency import InFlight, intervals
 from nameplate.measure.correctness import count, range_of
+from nameplate.measure.facts import failures_of
 from nameplate.measure.samples import slo_values
 from nameplate.verdict.facts import TrialFacts
-from nameplate.verdict.gate import Gate, GateResult, gate_of_failure
+from nameplate.verdict.gate import Gate, GateResult
 from nameplate.verdict.gates import judge_gates
 from nameplate.verdict.tolerances import cached_range, lateness_budget_ns
 from nameplate.verdict.trial import judge_slo, judge_trial
@@ -67,9 +67,7 @@ def _facts(rows: Sequence[RequestRow], slos: Sequence[Slo], exact: bool) -> Tria
     measured = [row for row in rows if row.measured]
     ok = [row for row in measured if row.outcome == Outcome.ok]
     counted = count(measured)
-    failures = Counter(
-        gate.value for row in measured if (gate := gate_of_failure(row.outcome, row.http_status)) is not None
-    )
+    failures, _ = failures_of(measured)
     _, high = cached_range(0, None, None)
     told = [row for row in ok if row.output_tokens_source == "usage" and row.asked_output_tokens]
     return TrialFacts(
