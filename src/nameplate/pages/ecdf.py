@@ -98,7 +98,7 @@ def ecdf_panel(
     colours: Mapping[str, str],
     title: str | None = None,
     lowest: float = 0.0,
-    share_of: str = "requests",
+    share_of: str = "request",
     height: int = 220,
     kind: str = "",
 ) -> Panel:
@@ -129,7 +129,7 @@ def ecdf_panel(
     )
     share_axis = axis(
         "y",
-        f"share of {drawn[0].ecdf.n:,} {share_of}",
+        f"share of {numbers.count(drawn[0].ecdf.n, share_of)}",
         scale={"domain": [0, 1]},
         axis={"format": "%"},
     )

@@ -124,7 +124,7 @@ def _panel(
         colours=_COLOURS,
         title="phase",
         kind="gaps" if measured is None else measured.name,
-        share_of="gaps" if measured is None else "requests",
+        share_of="gap" if measured is None else "request",
     )
 
 

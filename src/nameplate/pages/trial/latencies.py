@@ -93,7 +93,8 @@ def latency_table(result: TrialResult, *, folded: bool = False) -> h.Node:
     rows = [
         _latency(label, name, latencies, () if opened else by_phase)
         for label, name in shown
-        if _tells(latencies, name, opened) and not (folded and name in (_FROM_SENDING if opened else _BESIDE))
+        if _tells(latencies, name, opened, result.plan.cut)
+        and not (folded and name in (_FROM_SENDING if opened else _BESIDE))
     ]
     rows.append(_latency("chunk gap (pooled)", "chunk_gaps", latencies, () if opened else by_phase))
     said = (
@@ -105,10 +106,13 @@ def latency_table(result: TrialResult, *, folded: bool = False) -> h.Node:
     return table(columns, rows, "Latency of all measured requests", note=f"{said} {numbers.UNSUPPORTED_NOTE}")
 
 
-def _tells(latencies: PhaseLatencies, name: str, opened: bool) -> bool:
-    """Tell whether a row says more than another: a model that does not reason answers with its first token."""
+def _tells(latencies: PhaseLatencies, name: str, opened: bool, cut: bool) -> bool:
+    """Tell whether a row says anything that no other does.
+
+    A model that does not reason answers with its first token; of a load that is cut as planned no request ends.
+    """
     held = getattr(latencies.whole, name)
-    if held is None:
+    if held is None or (cut and held.n == held.censored):
         return False
     repeated = REPEATS.get(name) if opened else ("ttft" if name == "first_answer" else None)
     return repeated is None or held != getattr(latencies.whole, repeated)

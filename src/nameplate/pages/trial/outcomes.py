@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import htpy as h
 
+from nameplate.contract.plan import TrialPlan
 from nameplate.evidence.rows import RequestRow
 from nameplate.measure.correctness import Correctness
 from nameplate.pages.table import Cell, Column, table
@@ -19,6 +20,7 @@ _PARTS = ("ok", "failed", "cancelled", "unfinished")
 # A hostile server can fail every request with a message of its own.
 _MOST_KINDS = 20
 _MESSAGE_LIMIT = 300
+_CUT = (Outcome.cancelled.value, Outcome.unfinished.value)
 
 
 def sums(found: Correctness, path: str | None = "measurement.correctness") -> h.Element:
@@ -35,12 +37,15 @@ def sums(found: Correctness, path: str | None = "measurement.correctness") -> h.
     ]
 
 
-def failures(rows: Sequence[RequestRow]) -> h.Node:
-    """Return the measured requests that did not end well, by outcome, HTTP status and message, the most first."""
+def failures(rows: Sequence[RequestRow], plan: TrialPlan) -> h.Node:
+    """Return the measured requests that did not end well, by outcome, HTTP status and message, the most first.
+
+    Those of a load that is cut as planned are no failures.
+    """
     kinds: Counter[tuple[str, int | None, str]] = Counter()
     first: dict[tuple[str, int | None, str], int] = {}
     for row in rows:
-        if row.outcome == Outcome.ok:
+        if row.outcome == Outcome.ok or (plan.cut and row.outcome in _CUT):
             continue
         kind = (row.outcome, row.http_status, (row.error or "")[:_MESSAGE_LIMIT])
         kinds[kind] += 1

@@ -9,6 +9,7 @@ from nameplate.pages.chart import Alike
 from nameplate.pages.identity import contract_card, evidence_card, identity_table, launch, server_card
 from nameplate.pages.subject import TrialSubject
 from nameplate.pages.trial.answer import answer_block
+from nameplate.pages.trial.course import course
 from nameplate.pages.trial.distributions import distributions
 from nameplate.pages.trial.gates import gates_table
 from nameplate.pages.trial.header import header_table
@@ -64,8 +65,9 @@ def trial_section(trial: TrialSubject, read: TrialRows, name: str) -> h.Element:
         _damage(read),
         _counts(trial, read),
         None if result is None else [promises(result), cell_section(result)],
-        failures(read.measured),
+        failures(read.measured, trial.header.plan),
         waterfall(read, trial.header.plan, name),
+        course(read, opened=trial.header.plan.arrivals is not None),
         distributions(trial, read),
         None
         if result is None
@@ -93,7 +95,7 @@ def folded_section(trial: TrialSubject, read: TrialRows, name: str, most: int, a
         _damage(read),
         _counts(trial, read),
         None if result is None else [promises(result), cell_section(result)],
-        failures(read.measured),
+        failures(read.measured, trial.header.plan),
         waterfall(read, trial.header.plan, name, most, alike),
         distributions(trial, read, alike),
         None

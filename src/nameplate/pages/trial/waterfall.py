@@ -34,6 +34,7 @@ _PARTS = (
     ("to first output", "sent", "first", "s2", "isValid(datum.first)"),
     ("no output came", "sent", "ended", "none", "isValid(datum.sent) && !isValid(datum.first)"),
     ("decode", "first", "last", "s1", "isValid(datum.last)"),
+    ("no more output", "last", "ended", "warn", "isValid(datum.last) && datum.end !== 'ok'"),
     ("longest gap", "gap", "gap_end", "s5", "isValid(datum.gap)"),
 )
 _WORDS = ("phase", "end", "outcome")
@@ -188,7 +189,10 @@ def _spec(name: str, scale: TimeScale, table: Sequence[Sequence[object]]) -> Spe
     }
     domain = _domain([value for column in _TIMES for value in held[column] if isinstance(value, float)])
     time = axis(
-        "due", f"{scale.unit} from the first measured request on", scale={"domain": domain, "nice": False}
+        "due",
+        f"{scale.unit} from the first measured request on",
+        scale={"domain": domain, "nice": False},
+        axis={"tickCount": 12},
     )
     dim = {
         "condition": {"test": "datum.phase === 'warmup' || datum.phase === 'ramp'", "value": 0.4},
@@ -260,6 +264,11 @@ def _has(part: str, held: Mapping[str, Sequence[object]]) -> bool:
     """Tell whether any request has such a part, of a length that is more than nothing."""
     if part == "longest gap":
         return any(value is not None for value in held["gap"])
+    if part == "no more output":
+        return any(
+            end != "ok" and isinstance(last, float) and isinstance(ended, float) and ended > last
+            for end, last, ended in zip(held["end"], held["last"], held["ended"], strict=True)
+        )
     if part == "no output came":
         return any(
             first is None and sent is not None
