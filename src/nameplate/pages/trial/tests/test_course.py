@@ -6,6 +6,7 @@ import math
 
 from msgspec import structs
 
+from nameplate.engines.state import ServerSample
 from nameplate.pages.subject import TrialSubject
 from nameplate.pages.trial.course import _in_flight, course
 from nameplate.pages.trial.rows import read_rows
@@ -29,7 +30,9 @@ def test_the_time_in_flight_is_that_of_the_rows(closed: TrialSubject) -> None:
 def test_the_servers_own_figures_stand_beside_ours(closed: TrialSubject) -> None:
     """Running, waiting and the KV pool are drawn where the server told them, and their absence is said."""
     read = read_rows(closed, events=False)
-    page = str(course(read, opened=False))
+    sent = min(row.sent_ns for row in read.measured if row.sent_ns is not None)
+    samples = tuple(ServerSample(sent + at, 3, 1, kv_usage_mean=0.2) for at in (10, 20, 30))
+    page = str(course(structs.replace(read, samples=samples), opened=False))
     assert "running" in page and "KV pool in use" in page
     bare = str(course(structs.replace(read, samples=()), opened=False))
     assert "KV pool in use" not in bare and "is not known" in bare
