@@ -75,7 +75,9 @@ def boundary_figure(shape: PlateShape, contract: Contract, slo: Slo, points: Seq
         },
     )
     return figure(
-        f"{name} decides, output throughput does not: {shape.shape}",
+        f"{name} decides, output throughput does not: {shape.shape}"
+        if shape.status == "confirmed" and shape.pass_level is not None
+        else f"{name} and output throughput by level: {shape.shape}",
         "Each panel has a scale of its own. Where throughput overlaps across the boundary, only the "
         "latency tells the "
         "levels apart. Circles are confirmation trials; crosses are the locator's, which never count, "
