@@ -113,6 +113,18 @@ def folded_section(trial: TrialSubject, read: TrialRows, name: str, most: int, a
     ]
 
 
+def brief_section(
+    trial: TrialSubject, read: TrialRows, name: str, most: int, alike: Alike, *, drawn: bool
+) -> h.Element:
+    """Return a trial of a long study in brief: its counts, and with `drawn` its requests over time."""
+    return h.div(document(f"trials/{trial.name}/result.json" if trial.result is not None else ""))[
+        _damage(read),
+        _counts(trial, read),
+        [failures(read.measured), waterfall(read, trial.header.plan, name, most, alike)] if drawn else None,
+        h.p["The study is long, so this trial is told in brief. All of it: ", h.code[_again(trial)]],
+    ]
+
+
 def _again(trial: TrialSubject) -> str:
     return safe(f"nameplate report {trial.directory}", 600)
 

@@ -11,7 +11,7 @@ from nameplate.pages.gather import gather
 from nameplate.pages.report import report_page
 from nameplate.pages.subject import RatedSubject
 from nameplate.pages.trial.boundary import boundary_ecdf
-from nameplate.pages.trial.list import trial_list, with_events
+from nameplate.pages.trial.list import BRIEF_TRIALS, WHOLE_TRIALS, forms_of, trial_list, with_events
 from nameplate.verify.tests.making import make_study
 
 
@@ -57,6 +57,19 @@ def test_events_are_read_within_a_budget_confirmations_first(study: RatedSubject
     budget = sum(sizes[name] for name in confirming)
     assert with_events(study.trials, budget) == confirming
     assert with_events(study.trials, 0) <= {name for name, size in sizes.items() if size == 0}
+
+
+def test_a_long_study_tells_its_confirmations_whole_and_the_rest_in_brief(study: RatedSubject) -> None:
+    """Beyond the budget of a page confirmations come first, then trials in brief, then answers alone."""
+    many = study.trials * (1 + 120 // len(study.trials))
+    forms = forms_of(many)
+    assert len(forms) == len(many)
+    assert (forms.count("whole"), forms.count("brief")) == (WHOLE_TRIALS, BRIEF_TRIALS)
+    confirming = [
+        form for trial, form in zip(many, forms, strict=True) if trial.header.plan.role == "confirmation"
+    ]
+    assert confirming[:WHOLE_TRIALS] == ["whole"] * WHOLE_TRIALS
+    assert set(forms_of(study.trials)) == {"whole"}
 
 
 def test_the_page_of_a_single_trial_of_a_run_is_found(study: RatedSubject, tmp_path: Path) -> None:
