@@ -93,9 +93,17 @@ def ask(name: str) -> str:
     return (Path(__file__).parent / "ask" / f"{name}.js").read_text()
 
 
-def unfold(page: Page) -> None:
-    """Open all that is folded away, and wait until its charts are drawn."""
-    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+def unfold(page: Page, trials: int = 2) -> None:
+    """Open what is folded away, and wait until its charts are drawn; of a study's trials, which are alike, the first."""
+    page.evaluate(
+        """(trials) => {
+          const folded = [...document.querySelectorAll("details.trial")].slice(trials);
+          for (const part of document.querySelectorAll("details")) {
+            part.open = !folded.some((other) => other.contains(part));
+          }
+        }""",
+        trials,
+    )
     wait_until(
         page,
         "[...document.querySelectorAll('.panel')].every((panel) => panel.dataset.drawn || !panel.clientWidth)",
