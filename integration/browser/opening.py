@@ -94,7 +94,7 @@ def ask(name: str) -> str:
 
 
 def unfold(page: Page, trials: int = 2) -> None:
-    """Open what is folded away, and wait until its charts are drawn; of a study's trials, which are alike, the first."""
+    """Open what is folded away and wait until its charts are drawn; of trials, which are alike, so many."""
     page.evaluate(
         """(trials) => {
           const folded = [...document.querySelectorAll("details.trial")].slice(trials);

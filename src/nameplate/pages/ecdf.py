@@ -130,7 +130,7 @@ def ecdf_panel(
     share_axis = axis(
         "y",
         f"share of {numbers.count(drawn[0].ecdf.n, share_of)}",
-        scale={"domain": [0, 1]},
+        scale={"domain": [lowest, 1]},
         axis={"format": "%"},
     )
     groups = list(dict.fromkeys(curve.group for curve in drawn))

@@ -9,7 +9,7 @@ import htpy as h
 from markupsafe import Markup
 from msgspec import Struct
 
-from nameplate.pages.values import ABSENT, Raw, attributes, shown
+from nameplate.pages.values import Raw, attributes, shown
 from nameplate.report.safe import safe
 
 
@@ -111,7 +111,7 @@ def _row(row: Row, columns: Sequence[Column], row_heads: bool) -> h.Element:
 
 def _cell(cell: Cell | str, column: Column, head: bool) -> h.Element:
     if isinstance(cell, str):
-        said: h.Node = safe(cell, None, lines=True) or ABSENT
+        said: h.Node = shown(safe(cell, None, lines=True))
         found: dict[str, str] = {}
     else:
         said, found = shown(cell.said), attributes(cell.raw, cell.path)

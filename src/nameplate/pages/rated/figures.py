@@ -118,7 +118,9 @@ def confirmations_figure(
                 "mark": {"type": "point", "filled": True, "size": 80, "opacity": 0.85},
                 "encoding": {
                     "x": axis(
-                        "judged", f"{name}, {scale.unit} (limit {limit_words(slo)})", scale={"zero": False}
+                        "judged",
+                        f"{name}, {scale.unit} (limit {limit_words(slo)})",
+                        scale={"zero": False, "padding": 12},
                     ),
                     "y": {
                         "field": "row",
@@ -305,7 +307,8 @@ def limit_rule(slo: Slo, scale: TimeScale, on: Literal["x", "y"] = "y") -> dict[
     limit = scale.of(slo.limit_ratio if slo.limit_ratio is not None else slo.limit_ns)
     place = {"field": "limit", "type": "quantitative"}
     words = (
-        {"align": "left", "x": 4, "dy": -6}
+        # At the right: the title of the axis stands at the left above the plot, where a limit can be the highest value.
+        {"align": "right", "x": "width", "dx": -2, "dy": -6}
         if on == "y"
         else {"align": "left", "y": 0, "dx": 5, "baseline": "top"}
     )

@@ -97,6 +97,8 @@ def _timeline(one: Placed, mixed: Mixed) -> h.Node:
         for part, words in ((mixed.during, "long prompt sent"), (mixed.after, "its first output"))
         if part is not None
     ]
+    # The two lines can be close: one has its words at its left, the other at its right.
+    sides = (({"align": "right", "dx": -4}, marks[:1]), ({"align": "left", "dx": 4}, marks[1:]))
     x = axis("s", "seconds since the streams were ready", scale={"nice": False}, axis={"tickCount": 8})
     drawn = panel(
         rows,
@@ -122,11 +124,14 @@ def _timeline(one: Placed, mixed: Mixed) -> h.Node:
                 "mark": {"type": "rule", "strokeDash": [4, 3]},
                 "encoding": {"x": x, "color": fixed("bad")},
             },
-            {
-                "data": {"values": marks},
-                "mark": {"type": "text", "align": "left", "dx": 4, "baseline": "top"},
-                "encoding": {"x": x, "y": {"value": 2}, "text": {"field": "what"}, "color": fixed("ink")},
-            },
+            *(
+                {
+                    "data": {"values": some},
+                    "mark": {"type": "text", "baseline": "top", **side},
+                    "encoding": {"x": x, "y": {"value": 2}, "text": {"field": "what"}, "color": fixed("ink")},
+                }
+                for side, some in sides
+            ),
         ],
     )
     each = numbers.limit(mixed.slice_ns)
