@@ -120,7 +120,9 @@ def brief_section(
     return h.div(document(f"trials/{trial.name}/result.json" if trial.result is not None else ""))[
         _damage(read),
         _counts(trial, read),
-        [failures(read.measured), waterfall(read, trial.header.plan, name, most, alike)] if drawn else None,
+        [failures(read.measured, trial.header.plan), waterfall(read, trial.header.plan, name, most, alike)]
+        if drawn
+        else None,
         h.p["The study is long, so this trial is told in brief. All of it: ", h.code[_again(trial)]],
     ]
 
