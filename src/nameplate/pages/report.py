@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import htpy as h
 
-from nameplate.contract.errors import CallerError
 from nameplate.pages.checks import Checked, alert, checks_section
+from nameplate.pages.curve import answer as curve_answer
+from nameplate.pages.curve import section as curve_section
 from nameplate.pages.document import document
 from nameplate.pages.imported import section as imported
 from nameplate.pages.rated import answer as rated_answer
@@ -17,9 +18,9 @@ from nameplate.pages.soak import section as soak_section
 from nameplate.pages.speed import answer as speed_answer
 from nameplate.pages.speed import section as speed_section
 from nameplate.pages.subject import (
+    CurveSubject,
     ImportedSubject,
     RatedSubject,
-    SoakSubject,
     SpeedSubject,
     Subject,
     TrialSubject,
@@ -70,10 +71,10 @@ def _run(subject: Subject, position: int, checked: Checked | None) -> h.Element:
         parts = (speed_answer.answer_block(subject), speed_section.speed_section(subject))
     elif isinstance(subject, TrialSubject):
         parts = trial_section.trial_page(subject, f"rows-{position}")
-    elif isinstance(subject, SoakSubject):
-        parts = (soak_answer.answer_block(subject), soak_section.soak_section(subject))
+    elif isinstance(subject, CurveSubject):
+        parts = (curve_answer.answer_block(subject), curve_section.curve_section(subject))
     else:
-        raise CallerError(f"{subject.name} has no page yet.")
+        parts = (soak_answer.answer_block(subject), soak_section.soak_section(subject))
     return h.article(id=f"run-{position}", aria_label=safe(subject.name, 200))[
         alert(checked), parts, checks_section(checked, str(subject.directory))
     ]
@@ -86,9 +87,9 @@ def _terms(subject: Subject) -> Sequence[str]:
         return speed_section.terms(subject)
     if isinstance(subject, TrialSubject):
         return trial_section.terms(subject)
-    if isinstance(subject, SoakSubject):
-        return soak_section.TERMS
-    return imported.TERMS if isinstance(subject, ImportedSubject) else ()
+    if isinstance(subject, CurveSubject):
+        return curve_section.TERMS
+    return imported.TERMS if isinstance(subject, ImportedSubject) else soak_section.TERMS
 
 
 def _assets(subjects: Sequence[Subject]) -> tuple[tuple[str, ...], tuple[str, ...]]:
