@@ -11,6 +11,7 @@ from nameplate.contract.errors import NameplateError
 from nameplate.pages.catalogue.entries import entry_of, slug_of
 from nameplate.pages.catalogue.entry import Entry, decode_entry, encode_entry
 from nameplate.pages.catalogue.walk import fingerprint, name_of
+from nameplate.pages.checks import check
 from nameplate.pages.gather import gather
 from nameplate.pages.report import report_page
 from nameplate.pages.writing import write_page
@@ -65,7 +66,9 @@ def make(job: Job) -> Entry | str:
     """
     try:
         subject = gather(job.directory)
-        entry = entry_of(subject, job.name, job.slug, job.fingerprint, job.paths)
+        checked = check(job.directory, full=False)
+        broken = [f"{one.of or 'the whole'}: {one.name}: {one.detail}" for one in checked.failures]
+        entry = entry_of(subject, job.name, job.slug, job.fingerprint, job.paths, broken)
     except NameplateError as error:
         return safe(str(error), 1000)
     except Exception as error:
@@ -74,7 +77,7 @@ def make(job: Job) -> Entry | str:
         page: str | None = None
         missing: str | None = None
         try:
-            page = report_page([subject])
+            page = report_page([subject], [checked])
         except NameplateError as error:
             missing = safe(error.what, 400)
         except Exception as error:

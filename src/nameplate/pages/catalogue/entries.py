@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from msgspec import structs
+
 from nameplate import __version__
-from nameplate.contract.errors import EvidenceError
 from nameplate.contract.identity import Identity
 from nameplate.evidence import layout, manifest
 from nameplate.measure.soak_record import SoakRecord
@@ -28,21 +30,32 @@ from nameplate.report import numbers
 from nameplate.report.safe import safe
 from nameplate.report.words import answer
 
+CONTRADICTED = "contradicted"
 _ANSWER_LIMIT = 320
 _NAME_LIMIT = 120
 
 
-def entry_of(subject: Subject, name: str, slug: str, fingerprint: str, paths: tuple[str, ...]) -> Entry:
-    """Return a run's entry, without a page; EvidenceError where its documents contradict their manifest."""
-    _require_sealed_as_named(subject)
+def entry_of(
+    subject: Subject,
+    name: str,
+    slug: str,
+    fingerprint: str,
+    paths: tuple[str, ...],
+    broken: Sequence[str] = (),
+) -> Entry:
+    """Return a run's entry, without a page; with `broken` seals, which say what was changed, it has no number."""
     known, ratings = _machine(subject), ratings_of(subject)
     began = _began(subject)
+    if broken:
+        ratings = tuple(map(_void, ratings))
     return Entry(
         slug=slug,
         name=safe(name, _NAME_LIMIT),
         kind=_kind(subject),
-        status=_status(subject),
-        answer=safe(_answer(subject, ratings), _ANSWER_LIMIT),
+        status=CONTRADICTED if broken else _status(subject),
+        answer=safe(
+            f"Not as it was sealed: {broken[0]}" if broken else _answer(subject, ratings), _ANSWER_LIMIT
+        ),
         time=_time(subject),
         began=None if began is None else f"{began:%Y-%m-%dT%H:%M:%SZ}",
         hardware=known.hardware,
@@ -68,25 +81,11 @@ def slug_of(name: str, fingerprint: str) -> str:
     return f"{plain or 'run'}-{fingerprint[:12]}"
 
 
-def _require_sealed_as_named(subject: Subject) -> None:
-    """Hold the documents that an entry is made of against the manifest; the evidence itself is `verify`'s to check."""
-    directory = subject.directory
-    sealed = manifest.read(directory)
-    if sealed is None:
-        return
-    for name in (layout.HEADER, layout.CONTRACT, layout.STUDY, layout.SOAK, layout.RESULT):
-        named = sealed.files.get(name)
-        if named is None:
-            continue
-        path = directory / name
-        if not path.is_file() or manifest.digest_file(path) != named:
-            raise EvidenceError(
-                f"{name} is not the file that the manifest names: it was changed or lost afterwards."
-            )
-    if isinstance(subject, RatedSubject) and subject.finished:
-        digest = manifest.digest_file(directory / layout.MANIFEST).sha256
-        if subject.plate.study_manifest_sha256 not in (None, digest):
-            raise EvidenceError(f"{layout.PLATE} belongs to another manifest than the one beside it.")
+def _void(rating: Rating) -> Rating:
+    """Return what is left of a number whose evidence was changed: what it was of."""
+    return structs.replace(
+        rating, value=None, status=CONTRADICTED, at_least=False, operate_at=None, certificate=None
+    )
 
 
 def _kind(subject: Subject) -> Kind:
@@ -115,7 +114,7 @@ def _status(subject: Subject) -> str:
     if isinstance(subject, TrialSubject):
         return "not ended" if subject.result is None else str(subject.result.verdict.status)
     runs = subject.document.runs
-    return "contradicted" if any(run.contradictions for run in runs) else "imported"
+    return CONTRADICTED if any(run.contradictions for run in runs) else "imported"
 
 
 def _time(subject: Subject) -> Time | None:

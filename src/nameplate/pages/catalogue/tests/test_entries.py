@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 from msgspec import structs
 
-from nameplate.contract.errors import EvidenceError
 from nameplate.measure.plate import decode_plate
 from nameplate.pages.catalogue.data import Choice, choice_of, data_of, note_of, said
 from nameplate.pages.catalogue.entries import entry_of, slug_of
@@ -78,25 +76,6 @@ def test_a_study_without_its_trials_does_not_say_that_it_was_live(runs: Callable
     for path in sorted((folder / "capacity/trials").rglob("*"), reverse=True):
         path.unlink() if path.is_file() else path.rmdir()
     assert entry(folder / "capacity").time is None
-
-
-@pytest.mark.parametrize("name", ["study.json", "contract.json"])
-def test_a_document_that_was_changed_is_refused(runs: Callable[..., Path], name: str) -> None:
-    """What the manifest does not name is not shown as evidence."""
-    path = runs("capacity") / "capacity" / name
-    path.write_bytes(path.read_bytes() + b" ")
-    with pytest.raises(EvidenceError, match=name):
-        entry(path.parent)
-
-
-def test_a_plate_of_another_manifest_is_refused(runs: Callable[..., Path]) -> None:
-    """A plate belongs to the evidence that it names."""
-    path = runs("capacity") / "capacity" / "plate.json"
-    path.write_bytes(
-        msgspec.json.encode(structs.replace(decode_plate(path.read_bytes()), study_manifest_sha256="0" * 64))
-    )
-    with pytest.raises(EvidenceError, match="another manifest"):
-        entry(path.parent)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -90,6 +91,21 @@ def test_damaged_runs_are_named_and_stop_nothing(
     assert set(told) == {"curve", "later", "list", "soak", "speed", "text"}
     assert "ZeroDivisionError" in told["curve"] and all(told.values())
     assert "<script>alert" not in (tmp_path / "site/index.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["study.json", "plate.json", "trials/{trial}/result.json"])
+def test_evidence_that_was_changed_has_no_number(runs: Runs, tmp_path: Path, name: str) -> None:
+    """It is shown with its status and its page, which says so; nothing of it is ranked."""
+    run = runs("capacity") / "capacity"
+    trial = next(path.name for path in (run / "trials").iterdir())
+    path = run / name.format(trial=trial)
+    changed, count = re.subn(rb'"attempt": \d+', b'"attempt": 7', path.read_bytes(), count=1)
+    assert count == 1
+    path.write_bytes(changed)
+    entry = make(run, tmp_path / "site").catalogue.entries[0]
+    assert entry.status == "contradicted" and entry.answer.startswith("Not as it was sealed")
+    assert entry.ratings and {one.value for one in entry.ratings} == {None}
+    assert entry.page is not None
 
 
 def test_what_is_gone_leaves_the_site_and_nothing_else_does(runs: Runs, tmp_path: Path) -> None:
