@@ -75,8 +75,10 @@ def _run(subject: Subject, position: int, checked: Checked | None) -> h.Element:
         parts = (curve_answer.answer_block(subject), curve_section.curve_section(subject))
     else:
         parts = (soak_answer.answer_block(subject), soak_section.soak_section(subject))
+    # An imported matrix has neither seals nor evidence that could be checked.
+    ours = not (isinstance(subject, SpeedSubject) and subject.result.origin is not None)
     return h.article(id=f"run-{position}", aria_label=safe(subject.name, 200))[
-        alert(checked), parts, checks_section(checked, str(subject.directory))
+        alert(checked), parts, checks_section(checked, str(subject.directory)) if ours else None
     ]
 
 
