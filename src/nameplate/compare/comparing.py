@@ -20,7 +20,7 @@ from nameplate.compare.document import (
 from nameplate.compare.foreign import by_its_run, measures_apart, run_differences
 from nameplate.compare.judge import Drawn, Samples, compare_measure, settle
 from nameplate.compare.matching import Load, Matched, Trial, loads_of, match, pairs, shapes_of
-from nameplate.compare.measures import HEADLINE, HEADLINE_OF_CELLS, USUAL, USUAL_OF, Statistic
+from nameplate.compare.measures import ALONE, HEADLINE, HEADLINE_OF_CELLS, USUAL, USUAL_OF, Statistic
 from nameplate.compare.rating import compare_rated
 from nameplate.compare.side import Side
 from nameplate.compare.terms import Difference, differences, named
@@ -187,14 +187,11 @@ def _by_result(a: Sequence[Trial], b: Sequence[Trial], settings: Settings) -> bo
 def _gated(a: Side, b: Side, load: Load, asked: Asked) -> tuple[Statistic, ...]:
     """Return what the comparison is about: what was named, and the promises, or the headline where there are none."""
     named_ones = (*asked.gates, *_of_conditions(asked))
-    # One request at a time is no load that a promise is about.
-    promises = (
-        [promise for side in (a, b) for source in side.sources for promise in source.promises]
-        if load.first.group != "baseline"
-        else []
-    )
-    every = tuple(dict.fromkeys((*named_ones, *promises)))
-    if every or load.first.group == "baseline":
+    if load.first.group == "baseline":
+        # One request at a time is no load that a promise is about, and one trial by plan: it has its own two rates.
+        return tuple(dict.fromkeys(one for one in named_ones if one.measure in ALONE))
+    promises = (promise for side in (a, b) for source in side.sources for promise in source.promises)
+    if every := tuple(dict.fromkeys((*named_ones, *promises))):
         return every
     headline = HEADLINE_OF_CELLS if load.first.group in _MATRIX else HEADLINE
     return tuple(map(Statistic.parse, headline))
@@ -279,4 +276,4 @@ def _told(one: Difference) -> str:
 
 def _names(loads: Sequence[Load]) -> str:
     said = [load.first.name for load in loads]
-    return ", ".join(said[:_SAID]) + (f" and {len(said) - _SAID} more" if len(said) > _SAID else "") or "none"
+    return "; ".join(said[:_SAID]) + (f" and {len(said) - _SAID} more" if len(said) > _SAID else "") or "none"

@@ -70,7 +70,9 @@ class Compared(Struct, frozen=True, kw_only=True):
     """Hold one measure of one cell; `gated` ones are what the comparison is about, the others stand beside it.
 
     `p_value` is the chance of a difference at least as large between two sides that do not differ, `p_beyond` between
-    two that differ by the margin at most; null where there is no interval. `reason` says why the verdict is what it is.
+    two that differ by the margin at most; null where there is no interval. `repeated` says that each side holds as many
+    results as a verdict needs trials: what changes from one to the next is then in the sample. `reason` says why the
+    verdict is what it is.
     """
 
     statistic: str
@@ -78,6 +80,7 @@ class Compared(Struct, frozen=True, kw_only=True):
     unit: Unit
     better: Better
     gated: bool
+    repeated: bool
     a: Sample
     b: Sample
     absolute: Interval | None
@@ -168,8 +171,9 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     `margin` is the share of A below which a difference does not matter; of an error rate it is a difference of shares.
     `family` bounds the chance that of two sides that do not differ anything is called different, once among the gated
-    measures (by `p_value`) and once among the others (by `p_beyond`: there are many, and small differences that are
-    true must not lend weight to a large one that is not).
+    measures and once among the others. They stand by `p_beyond`: one result a side says nothing of what a restart
+    changes, for which the margin is kept; and of many measures small differences that are true must not lend weight to
+    a large one that is not. Gated ones of sides whose results are `repeated` stand by `p_value`.
     """
 
     confidence: float = 0.95

@@ -52,6 +52,7 @@ def compare_measure(statistic: Statistic, samples: Samples, settings: Settings, 
         unit=statistic.kind.unit,
         better=statistic.kind.better,
         gated=gated,
+        repeated=_repeated(samples, settings),
         a=a,
         b=b,
         absolute=_seen(a, b),
@@ -91,9 +92,15 @@ def settle(found: Sequence[Compared], settings: Settings) -> tuple[Compared, ...
         stands = standing([chance for _, chance in family], settings.family)
         for (at, _), holds in zip(family, stands, strict=True):
             if found[at].verdict in ("better", "worse") and not holds:
-                said = f"alone it would be {found[at].verdict}; of {len(family)} measures at once it may be chance"
-                settled[at] = _unknown(found[at], said)
+                settled[at] = _unknown(found[at], _taken_back(found[at], len(family), settings))
     return tuple(settled)
+
+
+def _taken_back(one: Compared, family: int, settings: Settings) -> str:
+    """Say why a measure that looks different does not stand."""
+    if not one.repeated and (one.p_beyond or 0.0) > settings.family:
+        return f"it looks {one.verdict}, but may differ by less than the margin, which a restart alone can do"
+    return f"alone it would be {one.verdict}; of {family} measures at once it may be chance"
 
 
 def _chance(one: Compared, gated: bool) -> float | None:
@@ -102,7 +109,7 @@ def _chance(one: Compared, gated: bool) -> float | None:
         return None
     if one.p_value is None or one.p_beyond is None:
         return None
-    return one.p_value if gated else max(one.p_value, one.p_beyond)
+    return one.p_value if gated and one.repeated else max(one.p_value, one.p_beyond)
 
 
 def _bounded(found: Compared, statistic: Statistic, samples: Samples, settings: Settings) -> Compared:
@@ -183,6 +190,13 @@ def _counted_alike(samples: Samples) -> float:
         for side in (samples.a, samples.b)
     ]
     return fisher(totals[0], totals[1])
+
+
+def _repeated(samples: Samples, settings: Settings) -> bool:
+    """Tell whether both sides hold results enough for what changes between results to be in the sample."""
+    return all(
+        len({drawn.source for drawn in side}) >= settings.least_trials for side in (samples.a, samples.b)
+    )
 
 
 def _units(side: Sequence[Drawn], by_result: bool) -> list[float]:

@@ -57,6 +57,8 @@ USUAL_OF: Mapping[str, tuple[str, ...]] = {"per_user": ("p50",), "chunk_gaps": (
 HEADLINE = ("ttft p95", "itl p95", "output_rate", "prefill_rate")
 
 
+# What a request alone shows, and no load does.
+ALONE = ("prefill_rate", "decode_rate")
 # Of a cell of a speed matrix: few requests stand behind it, and its latencies are medians.
 HEADLINE_OF_CELLS = ("output_rate", "prefill_rate", "ttft p50", "itl p50")
 

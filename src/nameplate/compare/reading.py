@@ -48,10 +48,29 @@ Trial = tuple[TrialHeader, TrialResult, Sequence[RequestRow]]
 
 def read_side(name: str, paths: Sequence[Path]) -> Side:
     """Read a side from one or several paths; CallerError where a path holds no result."""
-    found = [source for path in paths for source in _sources(path)]
+    try:
+        found = [source for path in paths for source in _sources(_whole(path))]
+    except RecursionError:
+        raise EvidenceError(
+            f"A file of {name} cannot be read: it is nested more deeply than any result."
+        ) from None
     if len(found) > RESULTS_LIMIT:
         raise CallerError(f"{name} has {len(found):,} results; at most {RESULTS_LIMIT} are compared.")
     return Side(name, ", ".join(map(str, paths)), tuple(found))
+
+
+def _whole(path: Path) -> Path:
+    """Return the directory of a result where one of our own files in it was named."""
+    ours = path.name in (
+        layout.RESULT,
+        layout.STUDY,
+        layout.PLATE,
+        layout.SOAK,
+        layout.HEADER,
+        layout.CONTRACT,
+    )
+    held = any((path.parent / name).is_file() for name in (layout.HEADER, layout.CONTRACT, layout.SOAK))
+    return path.parent if ours and held and path.is_file() else path
 
 
 def _sources(path: Path) -> list[Source]:

@@ -187,6 +187,20 @@ def test_small_differences_lend_no_weight_to_a_chance_one() -> None:
     assert {one.verdict for one in settle([true] * 30, SETTINGS)} == {"worse"}
 
 
+def test_one_result_a_side_must_clear_the_margin() -> None:
+    """A shift of 3% of trials that vary by 1% may be a restart's within one result; over three results it is not."""
+    values = [100, 101, 99], [103.6, 104.6, 102.6]
+    for results, verdict in ((1, "not known"), (3, "worse")):
+        held = [tuple(Drawn(at % results, seen(value)) for at, value in enumerate(side)) for side in values]
+        one = compare_measure(TTFT, Samples(held[0], held[1]), SETTINGS, gated=True)
+        assert one.repeated == (results == 3)
+        (settled,) = settle([one], SETTINGS)
+        assert settled.verdict == verdict
+    assert (
+        "which a restart alone can do" in settle([structs.replace(one, repeated=False)], SETTINGS)[0].reason
+    )
+
+
 def test_a_regression_of_five_percent_is_found() -> None:
     """With trials that vary by 1%, at least 85 of 100 regressions by 5% are found with three trials a side."""
     draws, found = Random(4), 0

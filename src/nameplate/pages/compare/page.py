@@ -162,8 +162,9 @@ def _judged(told: Comparison) -> h.Element:
     verdicts = (
         f"Equal: the whole {sure} interval lies within {margin}. Better or worse: it lies to one side of zero, its "
         f"middle beyond {margin}, and it stands among all measures at once: of two sides that do not differ the chance "
-        f"that any is called different is at most {family}, once among the bold ones and once among the others. "
-        "Everything else is not known."
+        f"that any is called different is at most {family}, once among the bold ones and once among the others. One "
+        "result a side must differ by more than the margin to stand, for a restart alone changes something. Everything "
+        "else is not known."
     )
     method = f"Method: {'; '.join(terms.methods) or 'none, for want of trials'}."
     return h.section[h.h2["How this was judged"], paragraphs((sample, verdicts, method, *told.notes))]
