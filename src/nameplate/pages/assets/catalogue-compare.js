@@ -3,7 +3,8 @@
 
 const catalogueCompare = (() => {
   if (!catalogue) return null;
-  const {DATA, bySlug, state, element, words, choiceWords, machine} = catalogue;
+  const {element, words, plural} = parts;
+  const {DATA, bySlug, state, choiceWords, machine} = catalogue;
   const $ = (id) => document.getElementById(id);
   const ABSENT = "\u2014";
   const LETTERS = "ABCDEF";
@@ -150,7 +151,7 @@ const catalogueCompare = (() => {
       shared.length ? table("Like numbers", runs, shared.map((at) => numberRow(runs, at))) : element("p", {className: "soft"}, "They have no number of the same shape, promise and conditions."),
       chartsOf(runs, shared),
       table("Facts and terms", runs, facts.map(([name, values]) => factRow(name, values))),
-      single.length ? element("details", {}, element("summary", {}, `${catalogue.plural(single.length, "number")} that only one of them has`), table("Other numbers", runs, single.map((at) => numberRow(runs, at)))) : null,
+      single.length ? element("details", {}, element("summary", {}, `${plural(single.length, "number")} that only one of them has`), table("Other numbers", runs, single.map((at) => numberRow(runs, at)))) : null,
       element("h3", {}, "With a verdict"),
       element("p", {}, "Whether a difference is more than chance, these say, from the evidence:"),
       element("pre", {}, element("code", {}, commands(runs))),

@@ -17,21 +17,9 @@ const catalogue = (() => {
   const MOST_PICKED = 6, SHOWN_OPTIONS = 8;
   const NOT_STATED = "not stated";
   const state = {q: "", facets: {}, sort: "", descending: false, rated: "", picked: [], compare: false};
+  const {element, words, plural} = parts;
   const $ = (id) => document.getElementById(id);
 
-  function element(name, properties = {}, ...children) {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(properties)) {
-      if (value === undefined || value === null || value === false) continue;
-      if (key in made && key !== "list") made[key] = value;
-      else made.setAttribute(key, value === true ? "" : value);
-    }
-    made.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
-    return made;
-  }
-
-  const words = (text) => text.replaceAll("_", " ");
-  const plural = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
   const facetValue = (run, name) => (run[name] === undefined ? NOT_STATED : String(run[name]));
   const machine = (run) => (run.gpu === undefined ? run.hardware ?? "" : run.gpus === undefined ? run.gpu : `${run.gpus} x ${run.gpu}`);
   const choiceWords = ({of, promise, under}) => [of, promise, under].filter(Boolean).join(" · ");
@@ -336,14 +324,11 @@ const catalogue = (() => {
   }
 
   function sortBy(name) {
-    if (name === "rated" && !state.rated) {
-      $("measure").focus();
-      return;
-    }
+    if (name === "rated" && !state.rated) return $("measure").focus();
     const down = name === "rated" || name === "began";
     state.descending = state.sort === name ? !state.descending : down;
     state.sort = name;
-    apply();
+    return apply();
   }
 
   function compareView(on) {
@@ -410,5 +395,5 @@ const catalogue = (() => {
     new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) renderMore(); }, {rootMargin: "600px"}).observe($("more"));
   }
 
-  return {DATA, bySlug, state, element, words, plural, statusOf, choiceWords, machine, recall, buildFacets, buildMeasures};
+  return {DATA, bySlug, state, statusOf, choiceWords, machine, recall, buildFacets, buildMeasures};
 })();

@@ -18,7 +18,7 @@ from nameplate.report.safe import safe
 
 CHARTS = "charts.js"
 STYLES = ("catalogue.css",)
-SCRIPTS = ("catalogue.js", "catalogue-compare.js")
+SCRIPTS = ("catalogue-parts.js", "catalogue.js", "catalogue-compare.js")
 
 # Where there is no script, what needs one is not shown.
 _PLAIN = ".needs-script { display: none !important; }"

@@ -99,7 +99,7 @@ def test_only_our_scripts_run_and_only_they_may_load() -> None:
         if attrs.get("http-equiv") == "Content-Security-Policy"
     )
     scripts = [attrs for tag, attrs in elements(page) if tag == "script" and attrs.get("type") is None]
-    assert policy.count("'sha256-") == len(scripts) == 3
+    assert policy.count("'sha256-") == len(scripts) == 4
     assert "default-src 'none'" in policy and "'strict-dynamic'" in policy
     assert "unsafe" not in policy.partition("script-src")[2].partition(";")[0]
     assert not [attrs for _, attrs in elements(page) if "src" in attrs]
