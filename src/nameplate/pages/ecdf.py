@@ -175,6 +175,9 @@ def ecdf_panel(
         layers.append(
             _marked(marks, scale, [value for curve in drawn for value, _ in curve.ecdf.points], log)
         )
+    if kind:
+        # Only those with the same layers resemble each other.
+        kind = f"{kind}-{len(layers)}{int(log)}"
     return panel((), about, height=height, kind=kind, data={"curves": held}, layer=layers)
 
 

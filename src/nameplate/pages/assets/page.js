@@ -27,6 +27,9 @@ const CONFIG = {
   range: {category: ["var(--s1)", "var(--s2)", "var(--s3)", "var(--s4)", "var(--s5)", "var(--s6)"]},
 };
 
+// Where there is no room beside each other, legends stand below each other.
+const NARROW = {...CONFIG, legend: {...CONFIG.legend, columns: 3, layout: {bottom: {direction: "vertical"}}}};
+
 // Data that several charts and tables of a page draw from: columns by name, and rows.
 const held = new Map();
 function shared(name) {
@@ -81,7 +84,7 @@ function draw(panel) {
   try {
     const spec = specOf(source);
     supply(spec);
-    const {spec: compiled} = charts.compile(spec, {config: CONFIG});
+    const {spec: compiled} = charts.compile(spec, {config: panel.clientWidth < 480 ? NARROW : CONFIG});
     const view = new charts.View(charts.parse(compiled, null, {ast: true}), {
       expr: charts.expressionInterpreter,
       renderer: "svg",
