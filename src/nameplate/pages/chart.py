@@ -8,7 +8,7 @@ Plotly's basic bundle, and kept up by many.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import htpy as h
 from msgspec import Struct
@@ -47,6 +47,11 @@ class Alike:
         return embedded({"like": name, "set": list(differences(first, spec))})
 
 
+def _parts(value: object) -> TypeGuard[list[Mapping[str, object]]]:
+    """Tell whether a list is of parts, such as layers: rows of data are shorter written whole than place by place."""
+    return isinstance(value, list) and bool(value) and all(isinstance(one, Mapping) for one in value)
+
+
 def differences(
     first: object, other: object, path: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[object, object]]:
@@ -57,7 +62,7 @@ def differences(
                 yield from differences(first[key], value, (*path, key))
             else:
                 yield (*path, key), value
-    elif isinstance(first, list) and isinstance(other, list) and len(first) == len(other):
+    elif _parts(first) and _parts(other) and len(first) == len(other):
         for at, (one, value) in enumerate(zip(first, other, strict=True)):
             yield from differences(one, value, (*path, at))
     elif first != other or type(first) is not type(other):
