@@ -190,6 +190,7 @@ def timeline(
         "t",
         f"{shared.scale.unit} {shared.since}",
         scale={"domain": [shared.at(shared.begin_s), shared.at(shared.end_s)], "nice": False},
+        axis={"tickCount": 10},
     )
     y = axis(
         "v",
@@ -200,7 +201,7 @@ def timeline(
     )
     colouring: Mapping[str, object] = fixed(colours[0])
     if len(names) > 1:
-        legend = {"symbolType": "stroke", "symbolOpacity": 1, "symbolStrokeWidth": 3}
+        legend = {"columns": 2, "symbolType": "stroke", "symbolOpacity": 1, "symbolStrokeWidth": 3}
         colouring = {**colour("s", names, colours[: len(names)]), "legend": legend}
     layer: list[dict[str, object]] = [*_shades(shared, named)]
     if any("l" in row for row in values):

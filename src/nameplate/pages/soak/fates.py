@@ -69,12 +69,16 @@ def _parts(result: SoakResult) -> list[tuple[str, str, int, str, str]]:
     for name, count in counts.failed_by.items():
         meaning = MEANING[Gate(name)] if name in set(Gate) else ""
         found.append((f"failed: {_words(name)}", meaning, count, "bad", f"{_PATH}.failed_by.{name}"))
-    left = Counter(request.fate for segment in result.segments for request in segment.unfinished)
+    left = Counter(
+        ("cancelled" if request.outcome == "cancelled" else "unfinished", request.fate)
+        for segment in result.segments
+        for request in segment.unfinished
+    )
     for name, count, colour in (
         ("cancelled", counts.cancelled, "warn"),
         ("unfinished", counts.unfinished, "none"),
     ):
-        said = ", ".join(f"{number:,} {FATE[fate]}" for fate, number in left.items())
+        said = ", ".join(f"{number:,} {FATE[fate]}" for (end, fate), number in left.items() if end == name)
         meaning = {
             "cancelled": "cut by our own client when the drain was over",
             "unfinished": "alive when observation ended",
@@ -109,7 +113,7 @@ def _bars(result: SoakResult) -> h.Node:
             name,
             Cell(f"{count:,}", count, path),
             Cell(numbers.share(count / sent, 2) if sent else None, count / sent if sent else None),
-            safe(meaning, 400),
+            Cell(safe(meaning, 400), classes="words"),
         ]
         for name, meaning, count, _, path in parts
     ]

@@ -22,7 +22,7 @@ from nameplate.pages.soak.course import (
 )
 from nameplate.pages.soak.trends import trends_of
 from nameplate.pages.table import Cell, Column, table
-from nameplate.pages.timeline import Axis, Trace, timeline
+from nameplate.pages.timeline import MOST_POINTS, Axis, Trace, timeline
 from nameplate.report import numbers
 from nameplate.report.safe import safe
 from nameplate.report.soak_words import quantity
@@ -170,7 +170,7 @@ def held_figure(result: SoakResult) -> h.Node:
     return figure(
         "Outstanding, running and waiting are three numbers, never one",
         "The client holds requests outstanding; the server runs some of them and lets others wait. Lines are means, "
-        "bands reach from the lowest to the highest sample."
+        f"bands reach from the lowest to the highest sample; at most {MOST_POINTS} points a line."
         + (" The server preempted nothing." if calm else "")
         + (f" Not told: {', '.join(untold)}." if untold else ""),
         panels,

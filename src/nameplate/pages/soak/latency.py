@@ -50,7 +50,8 @@ def latency_section(result: SoakResult, *, opened: bool) -> h.Element:
 
 def _cells(name: str, one: CensoredPercentile, path: str) -> list[Cell | str]:
     mark = "" if one.supported else numbers.UNSUPPORTED
-    misleads = "misleading" if one.misleading else ("the same" if one.n == one.completed else "holds")
+    fair = "the same" if one.n == one.completed else "holds" if one.completed else "none completed"
+    misleads = "misleading" if one.misleading else fair
     return [
         name,
         Cell(f"p{one.percent:g}", one.percent, f"{path}.percent"),
