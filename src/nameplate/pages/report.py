@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import htpy as h
+from msgspec import Struct
 
 from nameplate.pages.checks import Checked, alert, checks_section
 from nameplate.pages.curve import answer as curve_answer
@@ -21,6 +22,7 @@ from nameplate.pages.subject import (
     CurveSubject,
     ImportedSubject,
     RatedSubject,
+    SoakSubject,
     SpeedSubject,
     Subject,
     TrialSubject,
@@ -31,67 +33,84 @@ from nameplate.report import numbers
 from nameplate.report.safe import safe
 
 
+class Parts(Struct, frozen=True):
+    """Hold a run's page: its answer, all that it rests on, and the terms that either uses."""
+
+    answer: h.Element
+    rest: h.Element
+    terms: Sequence[str]
+
+
 def report_page(subjects: Sequence[Subject], checks: Sequence[Checked] = ()) -> str:
-    """Return one page over these runs, in the order given; at least one. `checks` are those made of each run."""
-    several = len(subjects) > 1
-    body: list[h.Node] = []
-    if several:
-        body.append(h.p(".lead")[f"{numbers.count(len(subjects), 'run')} on one page"])
-        body.append(_contents(subjects))
-    for position, subject in enumerate(subjects):
-        body.append(_run(subject, position, checks[position] if checks else None))
-    terms = [name for subject in subjects for name in _terms(subject)]
-    body.append(glossary(terms))
-    first = subjects[0].name
+    """Return one page over these runs, in the order given; at least one. `checks` are those made of each run.
+
+    All answers come first; what each of them rests on follows.
+    """
+    parts = [_parts(subject, position) for position, subject in enumerate(subjects)]
+    made = [*checks, *[None] * (len(subjects) - len(checks))]
+    first, several = safe(subjects[0].name, 100), len(subjects) > 1
+    many = f"Report of {numbers.count(len(subjects), 'run')}"
     styles, scripts = _assets(subjects)
+    body = [
+        h.p(".lead")[f"{numbers.count(len(subjects), 'run')} on one page"] if several else None,
+        [_answer(*each, several) for each in zip(subjects, parts, made, range(len(parts)), strict=True)],
+        [_rest(*each, several) for each in zip(subjects, parts, made, range(len(parts)), strict=True)],
+        glossary(term for each in parts for term in each.terms),
+    ]
     return document(
         f"{first} and {len(subjects) - 1} more · nameplate" if several else f"{first} · nameplate",
         h.div(id="answer")[body],
-        made=f"Report of {numbers.count(len(subjects), 'run')}"
-        if several
-        else f"Report of {safe(first, 100)}",
+        made=many if several else f"Report of {first}",
         styles=styles,
         scripts=scripts,
     )
 
 
-def _contents(subjects: Sequence[Subject]) -> h.Element:
-    return h.nav(".contents", aria_label="Runs on this page")[
-        h.ol[[h.li[h.a(href=f"#run-{at}")[safe(one.name, 80)]] for at, one in enumerate(subjects)]]
-    ]
+def _answer(subject: Subject, parts: Parts, checked: Checked | None, position: int, several: bool) -> h.Node:
+    """Return a run's answer, and what in its evidence does not hold before it."""
+    if not several:
+        return [alert(checked), parts.answer]
+    link = h.a(href=f"#run-{position}")[f"What it rests on: {safe(subject.name, 80)}"]
+    return h.div[alert(checked), parts.answer, h.p[link]]
 
 
-def _run(subject: Subject, position: int, checked: Checked | None) -> h.Element:
-    """Return one run: its answer, and all it rests on."""
-    if isinstance(subject, RatedSubject):
-        parts = (rated_answer.answer_block(subject), rated_section.rated_section(subject))
-    elif isinstance(subject, ImportedSubject):
-        parts = (imported.imported_answer(subject), imported.imported_section(subject))
-    elif isinstance(subject, SpeedSubject):
-        parts = (speed_answer.answer_block(subject), speed_section.speed_section(subject))
-    elif isinstance(subject, TrialSubject):
-        parts = trial_section.trial_page(subject, f"rows-{position}")
-    elif isinstance(subject, CurveSubject):
-        parts = (curve_answer.answer_block(subject), curve_section.curve_section(subject))
-    else:
-        parts = (soak_answer.answer_block(subject), soak_section.soak_section(subject))
+def _rest(subject: Subject, parts: Parts, checked: Checked | None, position: int, several: bool) -> h.Element:
     # An imported matrix has neither seals nor evidence that could be checked.
     ours = not (isinstance(subject, SpeedSubject) and subject.result.origin is not None)
     return h.article(id=f"run-{position}", aria_label=safe(subject.name, 200))[
-        alert(checked), parts, checks_section(checked, str(subject.directory)) if ours else None
+        h.h2(".run")[safe(subject.name, 200)] if several else None,
+        parts.rest,
+        checks_section(checked, str(subject.directory)) if ours else None,
     ]
 
 
-def _terms(subject: Subject) -> Sequence[str]:
-    if isinstance(subject, RatedSubject):
-        return rated_section.TERMS
-    if isinstance(subject, SpeedSubject):
-        return speed_section.terms(subject)
-    if isinstance(subject, TrialSubject):
-        return trial_section.terms(subject)
-    if isinstance(subject, CurveSubject):
-        return curve_section.TERMS
-    return imported.TERMS if isinstance(subject, ImportedSubject) else soak_section.TERMS
+def _parts(subject: Subject, position: int) -> Parts:
+    match subject:
+        case RatedSubject():
+            return Parts(
+                rated_answer.answer_block(subject), rated_section.rated_section(subject), rated_section.TERMS
+            )
+        case SpeedSubject():
+            return Parts(
+                speed_answer.answer_block(subject),
+                speed_section.speed_section(subject),
+                speed_section.terms(subject),
+            )
+        case CurveSubject():
+            return Parts(
+                curve_answer.answer_block(subject), curve_section.curve_section(subject), curve_section.TERMS
+            )
+        case SoakSubject():
+            return Parts(
+                soak_answer.answer_block(subject), soak_section.soak_section(subject), soak_section.TERMS
+            )
+        case TrialSubject():
+            answer, rest = trial_section.trial_page(subject, f"rows-{position}")
+            return Parts(answer, rest, trial_section.terms(subject))
+        case ImportedSubject():
+            return Parts(
+                imported.imported_answer(subject), imported.imported_section(subject), imported.TERMS
+            )
 
 
 def _assets(subjects: Sequence[Subject]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -10,6 +10,7 @@ from nameplate.pages.curve.answer import RESULT, plan_of
 from nameplate.pages.curve.figures import FIGURES
 from nameplate.pages.curve.tables import levels_table, probes_table, steps_table
 from nameplate.pages.identity import contract_card, evidence_card, identity_table, launch, server_card
+from nameplate.pages.plate_picture import plate_picture
 from nameplate.pages.subject import CurveSubject
 from nameplate.pages.trial.list import trial_list
 from nameplate.pages.values import document
@@ -40,14 +41,14 @@ def curve_section(subject: CurveSubject) -> h.Element:
     result = subject.result
     known = result.identity
     return h.div(document(RESULT, subject.name))[
+        _cards(subject),
+        launch(known.facts),
+        identity_table(known.facts, known.missing),
         [figure(result) for figure in FIGURES],
         levels_table(result),
         steps_table(result),
         probes_table(result),
         _notes(note_lines(result)),
-        _cards(subject),
-        launch(known.facts),
-        identity_table(known.facts, known.missing),
         h.p[f"Cut short, and not counted: {safe(', '.join(result.spoiled), 1000)}."]
         if result.spoiled
         else None,
@@ -87,7 +88,7 @@ def _cards(subject: CurveSubject) -> h.Element:
         ),
     ]
     return h.div(".cards")[
-        server_card(result.identity.facts, contract.target.url),
+        plate_picture(subject.directory) or server_card(result.identity.facts, contract.target.url),
         contract_card(contract, entries),
         evidence_card(
             str(subject.directory),

@@ -11,6 +11,7 @@ from nameplate.contract.quantity import format_bytes
 from nameplate.measure.soak.result import SoakResult
 from nameplate.measure.soak_record import SoakRecord
 from nameplate.pages.identity import contract_card, evidence_card, identity_table, launch, server_card
+from nameplate.pages.plate_picture import plate_picture
 from nameplate.pages.soak.answer import RECORD, is_open
 from nameplate.pages.soak.drift import drift_section
 from nameplate.pages.soak.fates import fates_section
@@ -77,7 +78,7 @@ def _cards(subject: SoakSubject) -> h.Element:
         last_ns = max(segment.observed_wall_ns for segment in result.segments)
         ended = datetime.fromtimestamp(last_ns / 1e9, UTC)
     return h.div(".cards")[
-        server_card(subject.identity.facts, contract.target.url),
+        plate_picture(subject.directory) or server_card(subject.identity.facts, contract.target.url),
         contract_card(contract, _terms(contract)),
         evidence_card(
             str(subject.directory),

@@ -24,7 +24,7 @@ from nameplate.report.safe import safe
 ROWS_ON_PAGE = 6_000
 _FEWEST_ROWS = 40
 # What a trial shows here is some 33 KB whole and 15 KB in brief; the rest of a very long study has its answers alone.
-WHOLE_TRIALS = 36
+WHOLE_TRIALS = 24
 BRIEF_TRIALS = 60
 # Reading output events takes about a second for so many.
 EVENTS_ON_PAGE = 1_500_000
