@@ -30,8 +30,9 @@ def test_like_slower_and_other_runs(run: Run) -> None:
     assert code == told["exit_code"] == 1 and told["answer"]["verdict"] == "worse"
     assert told["schema"] == "nameplate.compare/1" and told["conditions"][0]["outcome"] == "broken"
     # Thirty-two requests carry no p99.
-    code, out, _ = run("compare", "a", "slow", "--fail-if", "itl p99 +5%", "--markdown")
+    code, out, _ = run("compare", "a", "slow", "--fail-if", "itl p99 +5%", "--markdown", "-o", "page.html")
     assert code == 3 and out.startswith("**B is worse than A") and "not known" in out
+    assert "What changed, and how certain that is" in Path("page.html").read_text()
     further = ("--and-a", "a/1", "--and-a", "a/2", "--and-b", "slow/1", "--and-b", "slow/2")
     code, out, _ = run("compare", "a/0", "slow/0", *further)
     assert code == 0 and out.startswith("B is worse than A")
