@@ -106,7 +106,7 @@ def unfold(page: Page, trials: int = 2) -> None:
     )
     wait_until(
         page,
-        "[...document.querySelectorAll('.panel')].every((panel) => panel.dataset.drawn || !panel.clientWidth)",
+        "[...document.querySelectorAll('.panel')].every((panel) => panel.dataset.drawn || !panel.checkVisibility())",
     )
 
 

@@ -36,7 +36,9 @@ def disagreements(page: Page, runs: tuple[Path, ...]) -> list[str]:
 
 
 def _run(runs: tuple[Path, ...], name: str | None) -> Path:
-    return next((run for run in runs if run.name == name), runs[0])
+    # A trial that was run alone is found in the directory that --out named.
+    places = [place for run in runs for place in (run, run / "trials" / str(name)) if place.is_dir()]
+    return next((place for place in places if place.name == name), runs[0])
 
 
 @cache
