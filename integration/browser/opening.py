@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 Theme = Literal["light", "dark"]
 DESK_PX, PHONE_PX = 1280, 375
@@ -120,9 +120,9 @@ def screenshot(
     return target
 
 
-def table_values(page: Page, selector: str) -> list[list[Any]]:
+def table_values(table: Locator) -> list[list[Any]]:
     """Return the raw values of a table's body, row by row; a cell without one is its text."""
-    found: list[list[Any]] = page.locator(selector).evaluate(
+    found: list[list[Any]] = table.evaluate(
         """(table) => [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => {
             const held = cell.dataset.value ?? cell.querySelector("[data-value]")?.dataset.value;
             return held === undefined ? cell.textContent.trim() : JSON.parse(held);

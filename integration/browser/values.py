@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
-from integration.browser.opening import ask, wait_until
+from integration.browser.opening import ask
 from nameplate.report.safe import safe
 
 
@@ -72,12 +73,12 @@ def wrongly_sorted(page: Page) -> list[str]:
     return list(page.evaluate(ask("sorting")))
 
 
-def copied(page: Page, button: int) -> list[dict[str, str]]:
-    """Press one of the page's buttons that copy a table, and return the rows that the clipboard has then."""
-    page.locator("button.copy").nth(button).click()
-    wait_until(
-        page,
-        f"document.querySelectorAll('button.copy')[{button}].nextElementSibling.textContent === 'Copied.'",
-    )
+def copied(page: Page, button: Locator) -> list[list[str]]:
+    """Press a button that copies its table, and return the rows that the clipboard has then, heads first."""
+    button.click()
+    said = button.locator("xpath=following-sibling::*[@role='status']")
+    deadline = time.monotonic() + 10.0
+    while said.inner_text() != "Copied.":
+        assert time.monotonic() < deadline, said.inner_text()
     text = page.evaluate("navigator.clipboard.readText()")
-    return list(csv.DictReader(io.StringIO(text), strict=True))
+    return list(csv.reader(io.StringIO(text, newline=""), strict=True))
