@@ -210,7 +210,7 @@ def path_figure(contract: Contract, slo: Slo, points: Sequence[Point]) -> h.Node
 
 
 def surface_figure(contract: Contract, shapes: Sequence[PlateShape]) -> h.Node:
-    """Return what each shape is rated: the capacity surface; nothing for a single shape."""
+    """Return what each shape is rated: the capacity surface; nothing for a single shape, no chart without numbers."""
     if len(shapes) < 2:
         return None
     levels = levels_of(contract)
@@ -271,22 +271,25 @@ def surface_figure(contract: Contract, shapes: Sequence[PlateShape]) -> h.Node:
         ]
         for at, shape in enumerate(shapes)
     ]
+    surface = table(
+        (
+            Column("shape", kind="text"),
+            Column("rated"),
+            Column("operate at"),
+            Column("status", kind="text"),
+        ),
+        rows,
+        "The capacity surface",
+    )
+    if all(shape.rated is None for shape in shapes):
+        return surface
     return figure(
         "The capacity surface",
         "One machine, several request shapes, one promise. The numbers are alternatives: the host takes "
         "one of these loads, "
         "not their sum. What is not confirmed on both sides has another colour, and its status stands in the table.",
         (drawn,),
-        table(
-            (
-                Column("shape", kind="text"),
-                Column("rated"),
-                Column("operate at"),
-                Column("status", kind="text"),
-            ),
-            rows,
-            "The capacity surface",
-        ),
+        surface,
     )
 
 
