@@ -25,12 +25,8 @@ from nameplate.evidence import layout
 @click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to standard output.")
 def command(directory: Path, index: int | None, everything: bool, show_discarded: bool, as_json: bool) -> int:
     """Print request INDEX of the trial in DIRECTORY, or what the speed, curve or soak study there came to."""
-    if index is None and (directory / layout.SOAK).exists():
-        return _soak(directory, everything, as_json)
-    if index is None and _curve(directory, as_json):
-        return 0
     if index is None:
-        return _matrix(directory, everything, show_discarded, as_json)
+        return _whole(directory, everything, show_discarded, as_json)
     from nameplate.cli.output import print_json
     from nameplate.measure.replay import replay_request
     from nameplate.report.console import answers
@@ -44,23 +40,37 @@ def command(directory: Path, index: int | None, everything: bool, show_discarded
     return 0
 
 
-def _curve(directory: Path, as_json: bool) -> bool:
-    """Print the result of a curve study; say whether there is one."""
+def _whole(directory: Path, everything: bool, show_discarded: bool, as_json: bool) -> int:
+    from nameplate.exchange.kind import required_kind
+
+    match required_kind(directory):
+        case "soak":
+            return _soak(directory, everything, as_json)
+        case "curve":
+            return _curve(directory, as_json)
+        case "speed":
+            return _matrix(directory, everything, show_discarded, as_json)
+        case "import":
+            return _imported(directory, everything, as_json)
+        case "trial" | "trials" | "rated":
+            raise CallerError(
+                f"{directory} is no speed or curve study, and no request of a trial was named.",
+                hint="Name one: nameplate show RUN/trials/TRIAL 0.",
+            )
+
+
+def _curve(directory: Path, as_json: bool) -> int:
     from nameplate.cli.output import print_json
-    from nameplate.measure.curve_result import decode_curve, is_curve
+    from nameplate.measure.curve_result import decode_curve
     from nameplate.report.console import answers
     from nameplate.report.curve import curve_summary
 
-    path = directory / layout.RESULT
-    data = path.read_bytes() if path.exists() else b""
-    if not is_curve(data):
-        return False
-    result = decode_curve(data)
+    result = decode_curve((directory / layout.RESULT).read_bytes())
     if as_json:
         print_json(result)
     else:
         answers().print(curve_summary(result, directory))
-    return True
+    return 0
 
 
 def _soak(directory: Path, everything: bool, as_json: bool) -> int:
@@ -84,17 +94,7 @@ def _matrix(directory: Path, everything: bool, show_discarded: bool, as_json: bo
     from nameplate.report.measurements import all_measurements
     from nameplate.report.speed import speed_summary
 
-    path = directory / layout.RESULT
-    if not path.exists() or (directory / layout.HEADER).exists():
-        raise CallerError(
-            f"{directory} is no speed or curve study, and no request of a trial was named.",
-            hint="Name one: nameplate show RUN/trials/TRIAL 0.",
-        )
-    from nameplate.exchange.peers.run import is_import
-
-    if is_import(directory):
-        return _imported(directory, everything, as_json)
-    result = decode_speed(path.read_bytes())
+    result = decode_speed((directory / layout.RESULT).read_bytes())
     if as_json:
         print_json(result)
         return 0
@@ -107,7 +107,6 @@ def _matrix(directory: Path, everything: bool, show_discarded: bool, as_json: bo
 
 def _imported(directory: Path, everything: bool, as_json: bool) -> int:
     from nameplate.cli.output import print_json
-    from nameplate.evidence import layout
     from nameplate.exchange.peers.run import decode
     from nameplate.report.console import answers
     from nameplate.report.imported_run import imported_summary

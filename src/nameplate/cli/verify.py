@@ -16,13 +16,13 @@ def command(directory: Path, as_json: bool) -> int:
     A trial or a study is recomputed from its raw reads, an import from the file that was read.
     """
     from nameplate.cli.output import print_json
-    from nameplate.exchange.peers.run import is_import
+    from nameplate.exchange.kind import run_kind
     from nameplate.exchange.peers.verifying import verify_import
     from nameplate.report.console import answers
     from nameplate.report.verify import verify_table
     from nameplate.verify import verify
 
-    if is_import(directory):
+    if run_kind(directory) == "import":
         from nameplate.report.imported_run import verified_import
 
         found = verify_import(directory)

@@ -24,21 +24,20 @@ from nameplate.evidence.rows import RequestRow
 from nameplate.exchange.formats import MATRIX
 from nameplate.exchange.inference_bench.imported import imported
 from nameplate.exchange.inference_bench.reading import read_document
+from nameplate.exchange.kind import run_kind
 from nameplate.exchange.opening import digest, open_result, read_whole
 from nameplate.exchange.peers.importing import import_runs
-from nameplate.exchange.peers.run import SCHEMA as IMPORT_SCHEMA
 from nameplate.exchange.peers.run import Imported
 from nameplate.exchange.peers.run import decode as decode_import
-from nameplate.measure.curve_result import decode_curve, is_curve
+from nameplate.measure.curve_result import decode_curve
 from nameplate.measure.result import TrialResult
 from nameplate.measure.result import decode as decode_result
 from nameplate.measure.soak_record import decode_soak_record
-from nameplate.measure.speed_result import SPEED_SCHEMA, SpeedResult, decode_speed
+from nameplate.measure.speed_result import SpeedResult, decode_speed
 from nameplate.measure.study_record import decode_study
 
 # More repetitions than anybody runs; a folder of more is another folder.
 RESULTS_LIMIT = 200
-_HEAD_BYTES = 400
 _HINT = (
     "Give the directory of a trial, of a capacity, rate, curve, speed or soak study, or of an import; a result file of "
     "another tool; or a folder of several of them, which are repetitions of each other."
@@ -92,32 +91,20 @@ def _reader(path: Path) -> Callable[[Path], Source] | None:
     """Return how a path is read by what it is; None for a folder of others."""
     if path.is_file():
         return _file
-    if (path / layout.HEADER).is_file():
-        return _trial
-    if (path / layout.SOAK).is_file():
-        return _soak
-    head = _head(path / layout.RESULT)
-    if IMPORT_SCHEMA.encode() in head:
-        return _import
-    if SPEED_SCHEMA.rpartition("/")[0].encode() in head:
-        return _speed
-    if is_curve_head(head):
-        return _curve
-    if (path / layout.CONTRACT).is_file():
-        return _study
-    return None
-
-
-def is_curve_head(head: bytes) -> bool:
-    """Tell whether a document begins as the result of a curve."""
-    return b'"nameplate.curve/' in head
-
-
-def _head(path: Path) -> bytes:
-    if not path.is_file():
-        return b""
-    with path.open("rb") as stream:
-        return stream.read(_HEAD_BYTES)
+    match run_kind(path):
+        case "trial":
+            return _trial
+        case "soak":
+            return _soak
+        case "import":
+            return _import
+        case "speed":
+            return _speed
+        case "curve":
+            return _curve
+        case "rated" | "trials":
+            return _study
+    return _study if (path / layout.CONTRACT).is_file() else None
 
 
 def _file(path: Path) -> Source:
@@ -203,10 +190,7 @@ def _study(path: Path) -> Source:
 
 
 def _curve(path: Path) -> Source:
-    data = _bytes(path / layout.RESULT)
-    if not is_curve(data):
-        raise EvidenceError(f"{path / layout.RESULT} cannot be read: it is cut.")
-    result = decode_curve(data)
+    result = decode_curve(_bytes(path / layout.RESULT))
     counting = [point.trial for row in result.rows for point in row.points]
     directories = [
         path / layout.TRIALS / key for key in counting if "/" not in key and key not in (".", "..")

@@ -64,3 +64,8 @@ def parts(directory: Path, name: str) -> list[Path]:
     numbered = [path for path in directory.glob(name + ".*") if path.suffix[1:].isdecimal()]
     whole = directory / name
     return ([whole] if whole.exists() else []) + sorted(numbered, key=lambda path: int(path.suffix[1:]))
+
+
+def trials(directory: Path) -> list[Path]:
+    """List the directories of a study's trials that began, by name."""
+    return sorted(path.parent for path in (directory / TRIALS).glob(f"*/{HEADER}"))

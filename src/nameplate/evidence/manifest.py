@@ -34,6 +34,12 @@ def digest_file(path: Path) -> FileDigest:
     return FileDigest(digest.hexdigest(), path.stat().st_size)
 
 
+def digest_of(directory: Path) -> str | None:
+    """Return the SHA-256 of a directory's manifest, which names all of its evidence; None where it is not sealed."""
+    path = directory / layout.MANIFEST
+    return digest_file(path).sha256 if path.is_file() else None
+
+
 def disk_fault(path: Path, error: OSError) -> ClientError:
     """Word a file that could not be written."""
     return ClientError(

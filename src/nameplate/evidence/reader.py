@@ -116,3 +116,9 @@ class TrialReader:
                         yield decoder.decode(line)
                     except (msgspec.MsgspecError, RecursionError) as error:
                         raise EvidenceError(f"{path}, line {number}: {error}.") from error
+
+
+def headers_of(study: Path) -> list[TrialHeader]:
+    """Read the headers of a study's trials, the earliest first; EvidenceError where one is damaged."""
+    found = [TrialReader(path).header() for path in layout.trials(study)]
+    return sorted(found, key=lambda header: header.started.wall_ns)

@@ -106,17 +106,3 @@ def decode_curve(data: bytes) -> CurveResult:
         return msgspec.json.decode(data, type=CurveResult)
     except msgspec.MsgspecError as error:
         raise EvidenceError(f"result.json cannot be read: {error}.") from error
-
-
-def is_curve(data: bytes) -> bool:
-    """Tell whether a document says that it is the result of a curve study, of whatever version."""
-    try:
-        return (
-            msgspec.json.decode(data, type=_Schema).schema.partition("/")[0] == CURVE_SCHEMA.partition("/")[0]
-        )
-    except msgspec.MsgspecError:
-        return False
-
-
-class _Schema(Struct):
-    schema: str = ""

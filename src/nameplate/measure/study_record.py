@@ -134,7 +134,7 @@ def check_schema(data: bytes, known: str, name: str) -> None:
     """Raise EvidenceError where a document is no JSON object of the known schema, or of an earlier version of it."""
     try:
         schema = msgspec.json.decode(data, type=_Schema).schema
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise EvidenceError(f"{name} cannot be read: {error}.") from error
     family, _, version = known.rpartition("/")
     earlier = {f"{family}/{number}" for number in range(1, int(version) + 1)}

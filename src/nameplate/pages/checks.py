@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import htpy as h
 from msgspec import Struct
 
-from nameplate.exchange.peers.run import is_import
+from nameplate.exchange.kind import run_kind
 from nameplate.pages.table import Cell, Column, table
 from nameplate.pages.words import status
 from nameplate.report import numbers
@@ -63,7 +63,7 @@ def check(directory: Path, *, full: bool) -> Checked:
 
     The exit code is that of `verify`; of the seals alone it is 0 unless one is broken.
     """
-    if is_import(directory):
+    if run_kind(directory) == "import":
         # Reading the files of other tools takes all their readers.
         from nameplate.exchange.peers.verifying import verify_import
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nameplate.contract.errors import CallerError
 from nameplate.contract.identity import Identity
 from nameplate.evidence import layout, manifest
-from nameplate.evidence.reader import TrialReader
+from nameplate.evidence.reader import TrialReader, headers_of
+from nameplate.exchange.kind import only_trial, required_kind
 from nameplate.exchange.peers.run import decode as decode_import
-from nameplate.exchange.peers.run import is_import
-from nameplate.measure.curve_result import decode_curve, is_curve
+from nameplate.measure.curve_result import decode_curve
 from nameplate.measure.plate import Plate, decode_plate
 from nameplate.measure.plate_builder import build_plate
 from nameplate.measure.result import decode as decode_result
@@ -33,49 +32,34 @@ from nameplate.verdict.shape import ShapeVerdict
 
 def gather(directory: Path) -> Subject:
     """Read a run's directory; CallerError where it is none, EvidenceError where it is damaged."""
-    if not directory.is_dir():
-        raise CallerError(f"{directory} is no directory.", hint="Give the directory that --out named.")
-    if (directory / layout.HEADER).is_file():
-        return _trial(directory)
-    if (directory / layout.SOAK).is_file():
-        return _soak(directory)
-    if (directory / layout.STUDY).is_file():
-        return _rated(directory)
-    if is_import(directory):
-        return ImportedSubject(
-            directory=directory, document=decode_import((directory / layout.RESULT).read_bytes())
-        )
-    if (directory / layout.RESULT).is_file():
-        data = (directory / layout.RESULT).read_bytes()
-        trials, digest = _trials(directory), _digest(directory)
-        if is_curve(data):
-            return CurveSubject(
-                directory=directory, trials=trials, manifest_sha256=digest, result=decode_curve(data)
+    match required_kind(directory):
+        case "trial":
+            return _trial(directory)
+        case "trials":
+            # A single trial is a directory of its own within the one that --out named.
+            return _trial(only_trial(directory))
+        case "soak":
+            return _soak(directory)
+        case "rated":
+            return _rated(directory)
+        case "import":
+            return ImportedSubject(
+                directory=directory, document=decode_import((directory / layout.RESULT).read_bytes())
             )
-        return SpeedSubject(
-            directory=directory, trials=trials, manifest_sha256=digest, result=decode_speed(data)
-        )
-    single = [path.parent for path in (directory / layout.TRIALS).glob(f"*/{layout.HEADER}")]
-    if len(single) == 1:
-        # A single trial is a directory of its own within the one that --out named.
-        return _trial(single[0])
-    if single:
-        raise CallerError(
-            f"{directory} holds {len(single):,} trials that no study decided by.",
-            hint=f"Give one of them, or several: {single[0]} ...",
-        )
-    if (directory / layout.CONTRACT).is_file():
-        alone = list((directory / layout.TRIALS).glob(f"*/{layout.HEADER}"))
-        if len(alone) == 1:
-            return _trial(alone[0].parent)
-        raise CallerError(
-            f"{directory} is a study that ended before its first trial: it has a contract and no result.",
-            hint="Run it again.",
-        )
-    raise CallerError(
-        f"{directory} holds no run: no {layout.HEADER}, {layout.STUDY}, {layout.SOAK} or {layout.RESULT}.",
-        hint="Give the directory of a study, a trial or an import, as --out named it.",
-    )
+        case "curve":
+            return CurveSubject(
+                directory=directory,
+                trials=_trials(directory),
+                manifest_sha256=manifest.digest_of(directory),
+                result=decode_curve((directory / layout.RESULT).read_bytes()),
+            )
+        case "speed":
+            return SpeedSubject(
+                directory=directory,
+                trials=_trials(directory),
+                manifest_sha256=manifest.digest_of(directory),
+                result=decode_speed((directory / layout.RESULT).read_bytes()),
+            )
 
 
 def _trial(directory: Path) -> TrialSubject:
@@ -84,18 +68,13 @@ def _trial(directory: Path) -> TrialSubject:
         directory=directory,
         header=read_header(TrialReader(directory)),
         result=decode_result(path.read_bytes()) if path.is_file() else None,
-        manifest_sha256=_digest(directory),
+        manifest_sha256=manifest.digest_of(directory),
     )
 
 
 def _trials(directory: Path) -> tuple[TrialSubject, ...]:
-    found = [_trial(path.parent) for path in (directory / layout.TRIALS).glob(f"*/{layout.HEADER}")]
+    found = map(_trial, layout.trials(directory))
     return tuple(sorted(found, key=lambda trial: (trial.header.started.wall_ns, trial.name)))
-
-
-def _digest(directory: Path) -> str | None:
-    path = directory / layout.MANIFEST
-    return manifest.digest_file(path).sha256 if path.is_file() else None
 
 
 def _rated(directory: Path) -> RatedSubject:
@@ -106,7 +85,7 @@ def _rated(directory: Path) -> RatedSubject:
     return RatedSubject(
         directory=directory,
         trials=trials,
-        manifest_sha256=_digest(directory),
+        manifest_sha256=manifest.digest_of(directory),
         plate=plate,
         record=record,
         finished=path.is_file(),
@@ -136,14 +115,11 @@ def _so_far(record: StudyRecord, trials: tuple[TrialSubject, ...]) -> Plate:
 
 def _soak(directory: Path) -> SoakSubject:
     record = decode_soak_record((directory / layout.SOAK).read_bytes())
-    headers = [
-        TrialReader(path.parent).header()
-        for path in sorted((directory / layout.TRIALS).glob(f"*/{layout.HEADER}"))
-    ]
+    headers = headers_of(directory)
     return SoakSubject(
         directory=directory,
         record=record,
         identity=headers[0].identity if headers else Identity(),
         simulated=any(header.clock == "virtual" for header in headers),
-        manifest_sha256=_digest(directory),
+        manifest_sha256=manifest.digest_of(directory),
     )

@@ -136,8 +136,7 @@ class StudyArchive:
 
     def headers(self) -> list[TrialHeader]:
         """Read the headers of all trials that have one."""
-        paths = sorted((self.directory / TRIALS).glob(f"*/{layout.HEADER}"))
-        return [TrialReader(path.parent).header() for path in paths]
+        return [TrialReader(path).header() for path in layout.trials(self.directory)]
 
     def prompts_written(self) -> int:
         """Count the prompts that the trials so far took, sent or not."""

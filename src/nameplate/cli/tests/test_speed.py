@@ -432,7 +432,7 @@ def test_tables_of_all_and_of_discarded_values(run: Run) -> None:
     code, out, _err = run("show", "b", "--json")
     assert code == 0 and json.loads(out)["schema"] == "nameplate.speed/1"
     code, _out, err = run("show", "b/trials")
-    assert code == 2 and "no speed or curve study" in err
+    assert code == 2 and "holds no run" in err
 
 
 def test_no_key_reaches_the_disk(run: Run) -> None:

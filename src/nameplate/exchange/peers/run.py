@@ -10,14 +10,12 @@ Version history: 1 - first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from nameplate.contract.errors import EvidenceError
-from nameplate.evidence import layout
 from nameplate.verdict.gate import GateResult
 from nameplate.verdict.trial import TrialVerdict
 
@@ -26,9 +24,6 @@ SCHEMA: Literal["nameplate.import/1"] = "nameplate.import/1"
 # The check of a file's lines, and what an import answers where some of them are lost.
 LINES = "lines"
 PARTLY_LOST = 3
-
-# A document begins with its schema.
-_HEAD_BYTES = 200
 
 Unit = Literal["ns", "1/s", "tokens", "requests"]
 CheckStatus = Literal["holds", "contradicted", "unverified"]
@@ -207,12 +202,3 @@ def decode(data: bytes) -> Imported:
         return msgspec.json.decode(data, type=Imported)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise EvidenceError(f"An imported result cannot be read: {error}.") from error
-
-
-def is_import(directory: Path) -> bool:
-    """Tell whether a directory is that of an import."""
-    path = directory / layout.RESULT
-    if not path.is_file() or (directory / layout.HEADER).exists():
-        return False
-    with path.open("rb") as stream:
-        return SCHEMA.encode() in stream.read(_HEAD_BYTES)

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from nameplate import __version__
 from nameplate.contract.identity import Identity
-from nameplate.evidence import layout, manifest
+from nameplate.evidence import manifest
 from nameplate.measure.soak_record import SoakRecord
 from nameplate.pages.catalogue.entry import Entry, Kind, Rating, Time
 from nameplate.pages.catalogue.machine import Machine, machine
@@ -68,7 +68,7 @@ def entry_of(
         context_limit_tokens=known.context_limit_tokens,
         terms=_terms(subject),
         ratings=ratings,
-        digest=_digest(subject),
+        digest=manifest.digest_of(subject.directory),
         fingerprint=fingerprint,
         paths=paths,
         tool_version=__version__,
@@ -201,13 +201,6 @@ def _terms(subject: Subject) -> tuple[tuple[str, str], ...]:
         return terms(subject.result.contract)
     origin = subject.result.origin if isinstance(subject, SpeedSubject) else None
     return () if origin is None else (("measured by", safe(f"{origin.tool} {origin.version}", 80)),)
-
-
-def _digest(subject: Subject) -> str | None:
-    if isinstance(subject, StudySubject | SoakSubject):
-        return subject.manifest_sha256
-    path = subject.directory / layout.MANIFEST
-    return manifest.digest_file(path).sha256 if path.is_file() else None
 
 
 def _answer(subject: Subject, ratings: tuple[Rating, ...]) -> str:

@@ -71,7 +71,7 @@ class _Walk:
                 self._say(folder, f"it cannot be listed: {error.strerror or error}")
                 continue
             is_run = any(mark in names for mark in MARKS)
-            if is_run or (layout.CONTRACT in names and not has_trials(folder)):
+            if is_run or (layout.CONTRACT in names and not layout.trials(folder)):
                 yield folder
             inner = [
                 name
@@ -85,11 +85,6 @@ class _Walk:
 
     def _say(self, folder: Path, what: str) -> None:
         self.unreadable.append(Unreadable(safe(folder, None), what))
-
-
-def has_trials(folder: Path) -> bool:
-    """Tell whether a folder has trials below it that began."""
-    return next((folder / layout.TRIALS).glob(f"*/{layout.HEADER}"), None) is not None
 
 
 def name_of(run: Path) -> str:
