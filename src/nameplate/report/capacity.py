@@ -23,7 +23,7 @@ from nameplate.report.rated_rate import at_the_rated_rate
 from nameplate.report.safe import safe, safe_text
 from nameplate.report.style import status, style_of, warnings
 from nameplate.report.table import Column, FittingTable
-from nameplate.report.words import answer, meaning, operating
+from nameplate.report.words import answer, meaning, operating, overall_warnings, warnings_of
 from nameplate.verdict.boundary import Status
 
 
@@ -47,7 +47,9 @@ def capacity_summary(
     for shape in plate.shapes:
         parts += _shape(plate.contract, shape, record, by_key)
     parts.append(
-        warnings(plate.warnings, "Warnings for the whole plate" if several else "Warnings for the plate")
+        warnings(
+            overall_warnings(plate), "Warnings for the whole plate" if several else "Warnings for the plate"
+        )
     )
     parts.append(_ending(plate, record, directory, again))
     return stacked(parts)
@@ -147,7 +149,7 @@ def _shape(
         phase_table(shape, contract),
         limit_section(shape.limit, _names(shape, levels_of(contract))),
         facts(scope, indent=0),
-        warnings(shape.warnings, f"Warnings for {shape.shape}"),
+        warnings(warnings_of(shape), f"Warnings for {shape.shape}"),
     ]
 
 

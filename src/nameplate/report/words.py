@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from nameplate.contract.contract import Contract
 from nameplate.contract.levels import Levels, levels_of
 from nameplate.contract.slo import Slo
-from nameplate.measure.plate import PlateShape
+from nameplate.measure.plate import Plate, PlateShape
 from nameplate.report import numbers
 from nameplate.report.certainty import carried_by, certified_means, doubt_at, doubt_means
 from nameplate.verdict.boundary import Status
+from nameplate.verdict.warnings import Code, Warned
 
 
 def promise(slos: Sequence[Slo]) -> str:
@@ -86,6 +87,17 @@ def meaning(shape: PlateShape, contract: Contract) -> str:
             return "Trials broke the contract, so they say nothing about capacity. Mend what is named and run again."
         case Status.interrupted:
             return "What was sealed until then stands. Go on with --resume."
+
+
+def warnings_of(shape: PlateShape) -> tuple[Warned, ...]:
+    """Return a shape's warnings; without a rated number none that speaks of one."""
+    return tuple(one for one in shape.warnings if shape.rated or one.code is not Code.e2e_without_gate)
+
+
+def overall_warnings(plate: Plate) -> tuple[Warned, ...]:
+    """Return a plate's warnings; numbers are no alternatives where there are not two."""
+    rated = sum(shape.rated is not None for shape in plate.shapes)
+    return tuple(one for one in plate.warnings if rated > 1 or one.code is not Code.alternatives)
 
 
 def operating(shape: PlateShape, contract: Contract) -> str:

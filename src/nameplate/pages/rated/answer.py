@@ -20,41 +20,43 @@ from nameplate.verdict.certify import Certified
 def answer_block(subject: RatedSubject) -> h.Element:
     """Return the answers of all shapes, the first as the heading of the run."""
     plate = subject.plate
-    told = [answer(shape, plate.contract) for shape in plate.shapes]
+    first, *others = plate.shapes
     worst = next((shape.status for shape in plate.shapes if shape.status != "confirmed"), "confirmed")
     broken = any(shape.status == "confirmed" and shape.pass_level is None for shape in plate.shapes)
-    when = subject.began
+    rated = sum(shape.rated is not None for shape in plate.shapes)
     return h.section(class_=f"answer tone-{'bad' if broken else tone(worst)}")[
-        h.h1[safe(told[0], 600)],
-        [h.p(".lead")[safe(line, 600)] for line in told[1:]],
+        h.h1[safe(answer(first, plate.contract), 600)],
+        h.p[_standing(first)],
+        [[h.p(".lead")[safe(answer(shape, plate.contract), 600)], h.p[_standing(shape)]] for shape in others],
         h.p(".under")["These numbers are alternatives, one shape at a time, and not a sum."]
-        if len(told) > 1
+        if rated > 1
         else None,
         h.p[
-            [(badge(shape.status), " ") for shape in plate.shapes] if len(plate.shapes) == 1 else None,
             (badge("simulated time", "none"), " ") if subject.simulated else None,
             None if subject.finished else (badge("not ended", "unfinished"), " "),
-            h.span(".soft")[
-                f"{safe(promise(plate.contract.slos), 300)} · {plate.contract.rules.confirmations} "
-                f"confirmation trials a "
-                f"level · {_certified_line(plate.shapes)}{'' if when is None else f' · {when:%Y-%m-%d}'}"
-            ],
+            h.span(".soft")[safe(_about(subject), 500)],
         ],
     ]
 
 
-def _certified_line(shapes: tuple[PlateShape, ...]) -> str:
-    """Say in a few words what is certified of the rated levels."""
-    found = [one for shape in shapes for one in shape.certified if one.level == shape.pass_level]
-    if not found:
-        return "nothing certified"
-    held = sum(one.holds for one in found)
-    bounds = [one.whole.bound for one in found if one.whole.bound is not None]
-    confidence = percent(found[0].confidence)
-    if len(found) == 1 and bounds:
-        word = "certified" if found[0].holds else "not certified"
-        return f"{word}: at most {numbers.share(bounds[0])} of requests over, with {confidence} confidence"
-    return f"{held} of {len(found)} promises certified with {confidence} confidence"
+def _about(subject: RatedSubject) -> str:
+    said = [promise(subject.plate.contract.slos)]
+    if any(shape.confirmations for shape in subject.plate.shapes):
+        said.append(f"{subject.plate.contract.rules.confirmations} confirmation trials a level")
+    if subject.began is not None:
+        said.append(f"{subject.began:%Y-%m-%d}")
+    return " · ".join(said)
+
+
+def _standing(shape: PlateShape) -> h.Node:
+    """Return a shape's status, and what is certified of its rated level with the bound of each promise."""
+    found = [one for one in shape.certified if one.level == shape.pass_level and one.whole.bound is not None]
+    said = "; ".join(
+        f"{numbers.promise(one.slo)} {'certified' if one.holds else 'not certified'}: at most "
+        f"{numbers.share(one.whole.bound)} of requests over, with {percent(one.confidence)} confidence"
+        for one in found
+    )
+    return [badge(shape.status), " ", h.span(".soft")[safe(said, 800) or "nothing certified"]]
 
 
 def shape_facts(shape: PlateShape, subject: RatedSubject, position: int) -> h.Element:
@@ -103,7 +105,11 @@ def certificate(one: Certified, levels: Levels) -> str:
 def _counted(shape: PlateShape) -> str:
     counted = shape.prompt_tokens
     if counted is None:
-        return "the server did not count prompt tokens"
+        return (
+            "the server did not count prompt tokens"
+            if shape.baseline or shape.confirmations
+            else "none was sent"
+        )
     return f"{numbers.between(f'{counted.low:,}', f'{counted.high:,}')} tokens, as the server counts them"
 
 

@@ -1,5 +1,4 @@
-"""The figures of a boundary: both measures by level, all confirmations against the limit, the search, "
-"the surface."""
+"""The figures of a boundary: measures by level, confirmations against the limit, the search, the surface."""
 
 from __future__ import annotations
 
@@ -21,32 +20,38 @@ from nameplate.pages.words import status
 from nameplate.report import numbers
 
 _VERDICTS = (("pass", "good"), ("fail", "bad"), ("inconclusive", "warn"), ("invalid", "none"))
-_ROLES = ("confirmation", "locator")
+AT_LEAST = "cut short, at least"
+_KINDS = (("confirmation", "circle"), ("locator", "cross"), (AT_LEAST, "triangle-up"))
 
 
-def boundary_figure(shape: PlateShape, contract: Contract, slo: Slo, points: Sequence[Point]) -> h.Node:
-    """Return judged latency and output throughput by level, two panels with scales of their own."""
+def boundary_figure(
+    shape: PlateShape, contract: Contract, slo: Slo, points: Sequence[Point], *, throughput: bool
+) -> h.Node:
+    """Return judged latency by level, and with `throughput` the output beside it: two panels with scales of their own.
+
+    A value that is only bounded from below has a mark of its own.
+    """
     if not points:
         return None
     scale = slo_scale(slo, [point.judged for point in points])
     levels = levels_of(contract)
     name = name_of(slo)
-    values = [_row(point, scale) for point in points]
     level = axis(
         "level",
-        f"{_level_title(contract)}",
+        _level_title(contract),
         scale={"zero": False, "nice": False, "padding": 14},
         axis={"tickMinStep": 1},
     )
     hover = [
         {"field": "trial", "title": "trial"},
         {"field": "told", "title": "level"},
-        {"field": "judged", "title": f"{name}, {scale.unit}"},
+        {"field": "said", "title": name},
+        {"field": "n", "title": "requests sent"},
         {"field": "output", "title": "output tok/s"},
         {"field": "status", "title": "verdict"},
     ]
     judged = panel(
-        values,
+        [_row(point, scale, slo) for point in points],
         f"{name} of each trial by level, against the limit of {limit_words(slo)}",
         layer=[
             limit_rule(slo, scale),
@@ -56,36 +61,62 @@ def boundary_figure(shape: PlateShape, contract: Contract, slo: Slo, points: Seq
                     "x": level,
                     "y": axis("judged", f"{name}, {scale.unit}", scale={"zero": True}),
                     "color": _verdicts(points),
-                    "shape": _role_shape(),
+                    "shape": _kind_shape(points),
                     "tooltip": hover,
                 },
             },
         ],
     )
-    throughput = panel(
-        values,
+    rated = [point for point in points if point.output_per_s is not None]
+    output = panel(
+        [_row(point, scale, slo) for point in rated],
         "Output tokens a second of each trial by level",
         mark={"type": "point", "filled": True},
         encoding={
             "x": level,
             "y": axis("output", "output tok/s", scale={"zero": True}),
-            "color": _verdicts(points),
-            "shape": _role_shape(),
+            "color": _verdicts(rated),
+            "shape": _kind_shape(rated),
             "tooltip": hover,
         },
     )
     return figure(
-        f"{name} decides, output throughput does not: {shape.shape}"
-        if shape.status == "confirmed" and shape.pass_level is not None
-        else f"{name} and output throughput by level: {shape.shape}",
-        "Each panel has a scale of its own. Where throughput overlaps across the boundary, only the "
-        "latency tells the "
-        "levels apart. Circles are confirmation trials; crosses are the locator's, which never count, "
-        "and have no throughput "
-        "where they were cut short.",
-        (judged, throughput),
+        _boundary_title(shape, slo, throughput),
+        _boundary_words(points, throughput),
+        (judged, output) if throughput and rated else (judged,),
         _points_table(points, slo, levels.head),
     )
+
+
+def _boundary_title(shape: PlateShape, slo: Slo, throughput: bool) -> str:
+    """Claim that a promise decides only where it is the one that failed, in every trial of the failing level."""
+    name = name_of(slo)
+    failed = [
+        result.status == "fail"
+        for trial in shape.confirmations
+        if trial.level == shape.fail_level and trial.status != "invalid"
+        for result in trial.slos
+        if result.slo == slo
+    ]
+    if shape.status == "confirmed" and failed and all(failed):
+        return f"{name} decides{', output throughput does not' if throughput else ''}: {shape.shape}"
+    return f"{name}{' and output throughput' if throughput else ''} by level: {shape.shape}"
+
+
+def _boundary_words(points: Sequence[Point], throughput: bool) -> str:
+    kinds = {_kind(point) for point in points}
+    said = ["Each panel has a scale of its own."] if throughput else []
+    if "confirmation" in kinds:
+        said.append("Circles are confirmation trials.")
+    if "locator" in kinds:
+        said.append("Crosses are the locator's, which never count.")
+    if AT_LEAST in kinds:
+        said.append(
+            "Triangles are trials that were cut short when their verdict was certain: the value is at "
+            "least that, of the "
+            "requests that were sent, and there is no throughput to compare."
+        )
+    return " ".join(said)
 
 
 def _level_title(contract: Contract) -> str:
@@ -107,7 +138,7 @@ def confirmations_figure(
     scale = slo_scale(slo, [point.judged for _, _, point in rows])
     name = name_of(slo)
     order = list(dict.fromkeys(row for row, _, _ in rows))
-    values = [{**_row(point, scale), "row": row} for row, _, point in rows]
+    values = [{**_row(point, scale, slo), "row": row} for row, _, point in rows]
     drawn = panel(
         values,
         f"{name} of all confirmation trials, one line a level, against the limit of {limit_words(slo)}",
@@ -141,7 +172,7 @@ def confirmations_figure(
     )
     never = sum(point.never for _, _, point in rows)
     return figure(
-        "All confirmation trials against the limit",
+        f"All confirmation trials against the limit of {name}",
         "Each point is one independent trial, with its own load process, prompts and evidence. The "
         "dashed line is the limit."
         + (f" {numbers.count(never, 'trial')} reached no finite value and is not drawn." if never else ""),
@@ -156,7 +187,7 @@ def path_figure(contract: Contract, slo: Slo, points: Sequence[Point]) -> h.Node
         return None
     scale = slo_scale(slo, [point.judged for point in points])
     log = max(point.level for point in points) > 8 * max(1e-9, min(point.level for point in points))
-    values = [_row(point, scale) for point in points]
+    values = [_row(point, scale, slo) for point in points]
     drawn = panel(
         values,
         "Level of each trial in the order in which they ran, by role and verdict",
@@ -188,7 +219,7 @@ def path_figure(contract: Contract, slo: Slo, points: Sequence[Point]) -> h.Node
                         scale={"type": "log", "base": 2} if log else {"zero": False},
                     ),
                     "color": _verdicts(points),
-                    "shape": _role_shape(),
+                    "shape": _kind_shape(points, "role"),
                     "tooltip": [
                         {"field": "trial"},
                         {"field": "role"},
@@ -201,9 +232,12 @@ def path_figure(contract: Contract, slo: Slo, points: Sequence[Point]) -> h.Node
     )
     return figure(
         "The path of the search",
-        "The locator (crosses) only finds where to confirm: one trial a level, and none of them counts. "
-        "The confirmations "
-        "(circles) carry the claim, on both sides of the boundary.",
+        "The locator (crosses) only finds where to confirm: one trial a level, and none of them counts."
+        + (
+            " The confirmations (circles) carry the claim, on both sides of the boundary."
+            if any(point.role == "confirmation" for point in points)
+            else " No level was confirmed."
+        ),
         (drawn,),
         _points_table(points, slo, levels_of(contract).head),
     )
@@ -287,7 +321,8 @@ def surface_figure(contract: Contract, shapes: Sequence[PlateShape]) -> h.Node:
         "The capacity surface",
         "One machine, several request shapes, one promise. The numbers are alternatives: the host takes "
         "one of these loads, "
-        "not their sum. What is not confirmed on both sides has another colour, and its status stands in the table.",
+        "not their sum. What is not confirmed on both sides has another colour, and its status stands in "
+        "the table.",
         (drawn,),
         surface,
     )
@@ -334,19 +369,29 @@ def _verdicts(points: Iterable[Point]) -> dict[str, object]:
     return colour("status", [name for name, _ in known], [shade for _, shade in known], "verdict")
 
 
-def _role_shape() -> dict[str, object]:
+def _kind(point: Point) -> str:
+    return AT_LEAST if point.at_least else point.role
+
+
+def _kind_shape(points: Iterable[Point], field: Literal["kind", "role"] = "kind") -> dict[str, object]:
+    """Return the marks of the kinds of trials, or of their roles, that occur."""
+    occur = {_kind(point) if field == "kind" else point.role for point in points}
+    known = [(name, mark) for name, mark in _KINDS if name in occur]
     return {
-        "field": "role",
+        "field": field,
         "type": "nominal",
-        "title": "role",
-        "scale": {"domain": list(_ROLES), "range": ["circle", "cross"]},
+        "title": "trial",
+        "scale": {"domain": [name for name, _ in known], "range": [mark for _, mark in known]},
     }
 
 
-def _row(point: Point, scale: TimeScale) -> dict[str, object]:
+def _row(point: Point, scale: TimeScale, slo: Slo) -> dict[str, object]:
     return {
         "trial": point.key,
         "role": point.role,
+        "kind": _kind(point),
+        "n": point.n,
+        "said": _said(point, slo),
         "order": point.order,
         "level": point.level,
         "told": point.told,
@@ -356,11 +401,17 @@ def _row(point: Point, scale: TimeScale) -> dict[str, object]:
     }
 
 
+def _said(point: Point, slo: Slo) -> str:
+    """Write a judged value; of one that is bounded from below, what it is at least."""
+    return f"{'>=' if point.at_least else ''}{numbers.judged(slo, point.judged, point.never)}"
+
+
 def _points_table(points: Sequence[Point], slo: Slo, head: str) -> h.Element:
     columns = (
         Column("trial", kind="text"),
         Column("role", kind="text"),
         Column(head, "level"),
+        Column("requests\nsent", "requests sent"),
         Column(
             numbers.promise(slo).partition(" <")[0], f"{numbers.promise(slo).partition(' <')[0]}, ns or share"
         ),
@@ -373,7 +424,8 @@ def _points_table(points: Sequence[Point], slo: Slo, head: str) -> h.Element:
             Cell(point.key, point.key),
             Cell(point.role, point.role),
             Cell(f"{point.level:g}", point.level),
-            Cell(numbers.judged(slo, point.judged, point.never), point.judged),
+            Cell(f"{point.n:,}", point.n),
+            Cell(_said(point, slo), point.judged),
             Cell(numbers.rate(point.output_per_s), point.output_per_s),
             Cell(numbers.rate(point.requests_per_s), point.requests_per_s),
             Cell(status(point.status), point.status),

@@ -11,12 +11,14 @@ from nameplate.contract.slo import Slo
 from nameplate.measure.plate import PlateShape
 from nameplate.measure.result import TrialResult
 from nameplate.pages.subject import RatedSubject
+from nameplate.verdict.trial import SloSample
 
 
 class Point(Struct, frozen=True, kw_only=True):
     """Hold one trial of a level; `judged` are nanoseconds or a share, null where it is infinite or absent.
 
-    Rates are null where a trial was cut short.
+    `at_least` says that the judged value is only bounded from below: requests were cut. `n` requests were
+    sent. Rates are null where a trial was cut short.
     """
 
     key: str
@@ -25,7 +27,9 @@ class Point(Struct, frozen=True, kw_only=True):
     level: float
     told: str
     status: str
+    n: int
     judged: float | None
+    at_least: bool
     never: bool
     output_per_s: float | None
     requests_per_s: float | None
@@ -39,7 +43,9 @@ def points_of(subject: RatedSubject, shape: PlateShape, slo: Slo | None) -> list
         plan = result.plan
         if plan.shape != shape.shape or plan.role not in ("locator", "confirmation"):
             continue
-        judged, never = _judged(result, slo)
+        sample = _sample(result, slo)
+        bounds = None if sample is None else sample.bounds
+        never = bounds is not None and math.isinf(bounds.best)
         rates = result.measurement.rates
         # A locator trial stops when its verdict is certain: what it sent is a burst, and no rate to compare.
         cut = result.measurement.correctness.sent < plan.requests
@@ -51,7 +57,9 @@ def points_of(subject: RatedSubject, shape: PlateShape, slo: Slo | None) -> list
                 level=levels.value(plan.level),
                 told=levels.name(plan.level),
                 status=result.verdict.status,
-                judged=judged,
+                n=result.measurement.correctness.sent,
+                judged=None if bounds is None or never else bounds.best,
+                at_least=bounds is not None and not never and bounds.worst > bounds.best,
                 never=never,
                 output_per_s=None if cut or rates.tokens_whole is None else rates.tokens_whole.per_s,
                 requests_per_s=None if cut or rates.requests_whole is None else rates.requests_whole.per_s,
@@ -60,9 +68,6 @@ def points_of(subject: RatedSubject, shape: PlateShape, slo: Slo | None) -> list
     return found
 
 
-def _judged(result: TrialResult, slo: Slo | None) -> tuple[float | None, bool]:
+def _sample(result: TrialResult, slo: Slo | None) -> SloSample | None:
     found = next((one for one in result.verdict.slos if one.slo == slo), None)
-    bounds = None if found is None else found.whole.bounds
-    if bounds is None:
-        return None, False
-    return (None, True) if math.isinf(bounds.best) else (bounds.best, False)
+    return None if found is None else found.whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 import htpy as h
 
 from nameplate.contract.levels import levels_of
+from nameplate.contract.slo import Slo
 from nameplate.measure.plate import PlateShape
 from nameplate.pages.identity import contract_card, evidence_card, identity_table, launch, server_card
 from nameplate.pages.plate_picture import plate_picture
@@ -22,7 +23,7 @@ from nameplate.pages.words import facts, warnings
 from nameplate.report import numbers
 from nameplate.report.identity import one_line
 from nameplate.report.safe import safe
-from nameplate.report.words import promise
+from nameplate.report.words import overall_warnings, promise, warnings_of
 
 TERMS = (
     "rated",
@@ -46,19 +47,33 @@ TERMS = (
 def rated_section(subject: RatedSubject) -> h.Element:
     """Return plate, boundary, figures, search, limit and trials of a study."""
     plate, contract = subject.plate, subject.plate.contract
-    slo = contract.slos[0] if contract.slos else None
-    shown = [(shape, points_of(subject, shape, slo)) for shape in plate.shapes]
     return h.div(document("plate.json" if subject.finished else "", subject.name))[
         _cards(subject),
         launch(plate.identity.facts),
         identity_table(plate.identity.facts, plate.identity.missing),
         surface_figure(contract, plate.shapes),
-        confirmations_figure(contract, shown, slo) if slo and len(shown) > 1 else None,
+        [_confirmations(subject, one) for one in contract.slos],
         [_shape(subject, shape, position) for position, shape in enumerate(plate.shapes)],
-        warnings(plate.warnings, "Warnings for the plate"),
+        warnings(overall_warnings(plate), "Warnings for the plate"),
         _decisions(subject),
         trial_list(subject),
     ]
+
+
+def _confirmations(subject: RatedSubject, slo: Slo) -> h.Node:
+    plate = subject.plate
+    shown = [(shape, points_of(subject, shape, slo)) for shape in plate.shapes]
+    return confirmations_figure(plate.contract, shown, slo)
+
+
+def _trial_size(subject: RatedSubject) -> str:
+    """Say how many requests a confirmation measures: what a limit of a closed loop depends on."""
+    plans = [result.plan for result in subject.results if result.plan.role == "confirmation"]
+    if not plans:
+        return "none ran"
+    sizes, warmups = sorted({plan.requests for plan in plans}), sorted({plan.warmup for plan in plans})
+    measured = numbers.between(f"{sizes[0]:,}", f"{sizes[-1]:,}")
+    return f"{measured} measured requests, {numbers.between(str(warmups[0]), str(warmups[-1]))} of warm-up before them"
 
 
 def _cards(subject: RatedSubject) -> h.Element:
@@ -72,7 +87,8 @@ def _cards(subject: RatedSubject) -> h.Element:
                 ("Promise", h.strong[safe(promise(contract.slos), 400)]),
                 ("Shapes", ", ".join(str(shape) for shape in contract.shapes)),
                 ("Load", _load(subject)),
-                ("Confirmations", f"{contract.rules.confirmations} independent trials on each side"),
+                ("Confirmations", f"{contract.rules.confirmations} independent trials wanted on each side"),
+                ("Each of them", _trial_size(subject)),
             ],
         ),
         evidence_card(
@@ -100,14 +116,13 @@ def _shape(subject: RatedSubject, shape: PlateShape, position: int) -> h.Element
     levels = levels_of(contract)
     path = f"shapes.{position}"
     title = f"Shape {shape.shape}"
-    figures = []
-    for slo in contract.slos:
-        points = points_of(subject, shape, slo)
-        figures.append(boundary_figure(shape, contract, slo, points))
-        if slo == contract.slos[0]:
-            figures.append(confirmations_figure(contract, [(shape, points)], slo))
-            figures.append(boundary_ecdf(subject, shape, slo))
     first = contract.slos[0] if contract.slos else None
+    figures = [
+        boundary_figure(shape, contract, slo, points_of(subject, shape, slo), throughput=slo == first)
+        for slo in contract.slos
+    ]
+    if first is not None:
+        figures.append(boundary_ecdf(subject, shape, first))
     return h.section(aria_label=title)[
         h.h2[title],
         shape_facts(shape, subject, position),
@@ -123,7 +138,7 @@ def _shape(subject: RatedSubject, shape: PlateShape, position: int) -> h.Element
                 ("Not qualified", safe("; ".join(shape.not_qualified), None) or "-"),
             ]
         ),
-        warnings(shape.warnings, f"Warnings for {shape.shape}", h.h3),
+        warnings(warnings_of(shape), f"Warnings for {shape.shape}", h.h3),
     ]
 
 

@@ -49,6 +49,7 @@ def trials_table(shape: PlateShape, contract: Contract, path: str, study: Path) 
     columns = [
         Column(levels.head, "level"),
         Column("trial", kind="text"),
+        Column("n", "n, measured requests"),
         *(Column(_head(slo), f"{numbers.promise(slo)}, ns") for slo in contract.slos),
         *(
             Column(f"{LABEL[metric]}\n{name}", f"{metric} {name}, ns")
@@ -112,7 +113,12 @@ def _cells(
 ) -> list[Cell | str]:
     own = {(slo.metric, f"p{slo.percentile:g}") for slo in contract.slos if slo.percentile}
     link = h.a(href=f"#{trial_anchor(study, trial.key)}", title=trial.key)[trial.key.rpartition(".")[2]]
-    cells: list[Cell | str] = [Cell(told, level), Cell(link, trial.key, f"{path}.key")]
+    sent = trial.correctness.sent
+    cells: list[Cell | str] = [
+        Cell(told, level),
+        Cell(link, trial.key, f"{path}.key"),
+        Cell(f"{sent:,}", sent, f"{path}.correctness.sent"),
+    ]
     for position, slo in enumerate(contract.slos):
         at = next((n for n, one in enumerate(trial.slos) if one.slo == slo), position)
         found = trial.slos[at] if at < len(trial.slos) else None
