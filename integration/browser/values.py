@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import time
 from functools import cache
 from pathlib import Path
@@ -54,9 +55,9 @@ def _at(document: Any, path: str) -> Any:
 
 
 def _same_words(said: str, held: object) -> bool:
-    """Say whether what is written can be this value: a whole number is written whole, and what is absent is not one."""
+    """Say whether what is written can be this value: a whole number is written whole, what is absent as no number."""
     if held is None:
-        return not any(letter.isdigit() for letter in said)
+        return re.fullmatch(r"[-+~]?[\d.,]+\*?( \S+)?", said) is None
     plain = said.replace(",", "")
     if isinstance(held, int) and not isinstance(held, bool) and plain.isdigit():
         return int(plain) == held

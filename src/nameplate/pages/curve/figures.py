@@ -84,6 +84,19 @@ def against_figure(result: CurveResult) -> h.Node:
     y = axis("output", "output, tok/s", scale={"zero": True})
     colouring = _colouring(result)
     path: dict[str, object] = {"x": x, "y": y, "order": {"field": "level"}, "color": colouring}
+    # Without a knee a layer of its own would have no extent.
+    knee = any(one.knee for one in points)
+    ring = {
+        "transform": [{"filter": "datum.knee"}],
+        "mark": {
+            "type": "point",
+            "size": 260,
+            "filled": False,
+            "strokeWidth": 2,
+            "color": "var(--ink)",
+        },
+        "encoding": {"x": x, "y": y},
+    }
     drawn = panel(
         rows,
         "Output tokens a second against median TTFT, one point a level, joined in the order of load",
@@ -97,28 +110,17 @@ def against_figure(result: CurveResult) -> h.Node:
                 "mark": {"type": "point", "size": 70},
                 "encoding": {"x": x, "y": y, "color": colouring, "tooltip": _hover(scale)},
             },
-            {
-                "transform": [{"filter": "datum.knee"}],
-                "mark": {
-                    "type": "point",
-                    "size": 260,
-                    "filled": False,
-                    "strokeWidth": 2,
-                    "color": "var(--ink)",
-                },
-                "encoding": {"x": x, "y": y},
-            },
+            *([ring] if knee else []),
             {
                 "mark": {"type": "text", "dy": -13, "color": "var(--soft)"},
                 "encoding": {"x": x, "y": y, "text": {"field": "said"}},
             },
         ],
     )
-    ring = " The ring is the knee." if any(one.knee for one in points) else ""
     return figure(
         "Throughput against latency",
         f"Up is more output, right is a longer wait for the first token. Where the line turns right, more load only "
-        f"adds waiting.{ring}",
+        f"adds waiting.{' The ring is the knee.' if knee else ''}",
         (drawn,),
         h.p["Every point is a row of the ", h.a(href="#levels")["table of levels"], "."],
     )
