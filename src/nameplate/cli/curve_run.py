@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
+from nameplate.cli.ending import unless_refused
 from nameplate.cli.ground import require_descriptors
 from nameplate.cli.request import (
     Options,
@@ -78,7 +79,8 @@ def _resume(
     address = read_address_again(text, options, contract.target)
     left = without_restarts(archive.reopen())
     with conditions_of(address, options, arguments, contract, _expected(contract.curve)) as (conditions, _):
-        prepared = prepare_curve_again(conditions, archive)
+        with unless_refused(archive):
+            prepared = prepare_curve_again(conditions, archive)
         # Who goes on may allow more time, or as much as it takes.
         return conduct_curve(prepared, left, max_s=_max_s(options)), archive.directory
 

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from nameplate.contract.errors import NameplateError
 from nameplate.evidence import layout
+
+if TYPE_CHECKING:
+    from nameplate.studies.archive import StudyArchive
 
 REPORT = "report.html"
 
@@ -28,6 +35,19 @@ def write_report(directory: Path) -> None:
             raise
         said = f"note: the page could not be made ({error}); the evidence is complete: nameplate report {directory}"
     people().print(said, markup=False, highlight=False)
+
+
+@contextmanager
+def unless_refused(archive: StudyArchive) -> Iterator[None]:
+    """Make a study ready to go on; one that ended and cannot go on stays what it was, sealed and with its plate."""
+    sealed = archive.sealed
+    try:
+        yield
+    except (NameplateError, KeyboardInterrupt):
+        if sealed:
+            archive.reseal()
+            _plate(archive.directory)
+        raise
 
 
 def _plate(directory: Path) -> str:

@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 from msgspec import structs
 
+from nameplate.cli.ending import unless_refused
 from nameplate.cli.ground import require_descriptors
 from nameplate.cli.matrix import read_wish
 from nameplate.cli.redaction import redacted, redacted_words
@@ -25,7 +26,7 @@ from nameplate.cli.request import (
 from nameplate.cli.study_run import conditions_of
 from nameplate.contract.cache import CachePolicy
 from nameplate.contract.contract import Contract
-from nameplate.contract.errors import CallerError, NameplateError
+from nameplate.contract.errors import CallerError
 from nameplate.measure.speed_result import SpeedResult
 from nameplate.studies.archive import StudyArchive
 from nameplate.studies.conduct import Conditions
@@ -129,17 +130,11 @@ def _resume(
         return before, archive.directory
     if address is None:
         raise CallerError("The study ran on the built-in engine.", hint="Name it again: sim:PRESET.")
-    sealed = archive.sealed
     left = archive.reopen()
     with conditions_of(address, options, arguments, contract) as (conditions, _target):
         conditions = _with_hosts(conditions, _surroundings(address, options))
-        try:
+        with unless_refused(archive):
             prepared = prepare_speed_again(conditions, archive)
-        except NameplateError:
-            # A study that cannot go on is what it was.
-            if sealed:
-                archive.seal()
-            raise
         return conduct_speed(prepared, left), archive.directory
 
 

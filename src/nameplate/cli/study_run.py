@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
+from nameplate.cli.ending import unless_refused
 from nameplate.cli.expect import read_expectations
 from nameplate.cli.ground import open_ground, require_descriptors
 from nameplate.cli.request import (
@@ -183,7 +184,8 @@ def _resume(
     left = archive.reopen()
     expectations = read_expectations(options["expect"], contract.shapes)
     with conditions_of(address, options, arguments, contract) as (conditions, _target):
-        prepared = prepare_again(conditions, archive)
+        with unless_refused(archive):
+            prepared = prepare_again(conditions, archive)
         return conduct(prepared, expectations=expectations, left=left), archive.directory
 
 

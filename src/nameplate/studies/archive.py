@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
+from msgspec import structs
 
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import CallerError, EvidenceError
@@ -24,7 +25,7 @@ from nameplate.evidence import layout, manifest
 from nameplate.evidence.header import PromptLength, TrialHeader
 from nameplate.evidence.journal import Journal
 from nameplate.evidence.reader import TrialReader
-from nameplate.measure.plate import Plate, encode_plate
+from nameplate.measure.plate import Plate, decode_plate, encode_plate
 from nameplate.measure.result import TrialResult, decode
 from nameplate.measure.study_record import StudyRecord, encode_study
 from nameplate.schedule.stage import prompts_needed
@@ -113,7 +114,7 @@ class StudyArchive:
         manifest.write_durably(self.directory / PLATE, encode_plate(plate))
 
     def reopen(self) -> Leftover:
-        """Read what an interrupted study left behind, and take its manifest and plates away: it goes on."""
+        """Read what an interrupted study left behind; nothing of it changes before it goes on."""
         results: list[TrialResult] = []
         unsealed: list[str] = []
         for path in sorted((self.directory / TRIALS).iterdir()):
@@ -130,9 +131,20 @@ class StudyArchive:
                     hint="Remove its directory, and it will be run again as its next attempt.",
                 )
             results.append(decode((path / layout.RESULT).read_bytes()))
+        return leftover(results, unsealed)
+
+    def unseal(self) -> None:
+        """Take the manifest and the plates away: the study goes on."""
         for name in (layout.MANIFEST, PLATE, *layout.DRAWN):
             (self.directory / name).unlink(missing_ok=True)
-        return leftover(results, unsealed)
+
+    def reseal(self) -> None:
+        """Seal a study that stays what it was once more: its journal has grown by an attempt to go on with it."""
+        digest = self.seal()
+        path = self.directory / PLATE
+        if path.exists():
+            plate = decode_plate(path.read_bytes())
+            self.write_plate(structs.replace(plate, study_manifest_sha256=digest))
 
     def headers(self) -> list[TrialHeader]:
         """Read the headers of all trials that have one."""

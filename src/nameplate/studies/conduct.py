@@ -181,6 +181,7 @@ def conduct(
         corpus = prepared.corpora[plan.shape]
         return run_trial(prepared.setup, plan, corpus, archive.trial(plan.key))
 
+    archive.unseal()
     verdicts = run(
         study(contract, expectations=expectations, decisions=decisions),
         execute,

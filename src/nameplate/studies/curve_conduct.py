@@ -150,6 +150,7 @@ def conduct_curve(
         note = "at least: nothing is measured yet" if state.at_least else ""
         watch.estimate(state.left_s, state.done, state.of, note)
 
+    archive.unseal()
     record(None)
     limits = ServerLimits.of(prepared.identity)
     outcome = run(

@@ -147,11 +147,6 @@ class SoakArchive(StudyArchive):
         reads_bytes = tuple(reads_bytes_of(self.trial(key)) for key in segments)
         return Before(segments, frozenset(spoiled), frozenset(killed), left_ns, reads_bytes)
 
-    def unseal(self) -> None:
-        """Take the manifest and the plate away: the soak goes on."""
-        for name in (layout.MANIFEST, *layout.DRAWN):
-            (self.directory / name).unlink(missing_ok=True)
-
     def write_soak(self, record: SoakRecord) -> None:
         manifest.write_durably(self.directory / layout.SOAK, encode_soak_record(record))
 

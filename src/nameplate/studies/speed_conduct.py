@@ -237,6 +237,7 @@ def conduct_speed(prepared: PreparedSpeed, left: Leftover | None = None) -> Spee
         note = "at least: what prefill takes is not yet known" if state.at_least else ""
         watch.estimate(state.left_s, state.done, state.of, note)
 
+    archive.unseal()
     record(None)
     outcome = run(
         speed(contract, ServerLimits.of(prepared.about.identity), Telling(watch.tell, say_left), unrun),

@@ -69,6 +69,17 @@ def test_the_plate_is_printed_as_json_and_the_study_can_go_on(run: Run) -> None:
     assert code == 2 and "is a rate study" in err
 
 
+def test_a_study_that_cannot_go_on_stays_what_it_was(run: Run) -> None:
+    """Another server refuses its model: the rated result, its plate and its seal are as they were, and verify."""
+    assert run(*STUDY, *QUICK)[0] in (0, 3)
+    files, plate = sorted(Path("x").rglob("*")), decode_plate((Path("x") / "plate.json").read_bytes())
+    code, _out, err = run("rate", "sim:matrix", "--resume", "x")
+    assert code == 5 and "does not serve a model named" in " ".join(err.split())
+    assert sorted(Path("x").rglob("*")) == files
+    assert decode_plate((Path("x") / "plate.json").read_bytes()).shapes == plate.shapes
+    assert verify(Path("x")).exit_code == 0
+
+
 def test_a_budget_of_time_is_held(run: Run) -> None:
     """A trial that would outlast it is not begun, and no rate is made up."""
     code, out, _err = run(*STUDY, *QUICK, "--max-time", "2s")
