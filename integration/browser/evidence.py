@@ -21,6 +21,7 @@ The directory of a trial itself is `trial/NAME/trials/KEY`.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -36,16 +37,20 @@ from integration.browser.cases import CASES, Case
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "browser"
 # What people see does not change what was measured.
-_NOT_MEASURING = {"report", "pages", "cli", "verify", "tests", "__pycache__"}
+_NOT_MEASURING = {"report", "pages", "ratingplate", "compare", "cli", "verify", "tests", "__pycache__"}
 
 
 def evidence(say: Callable[[str], object] = lambda _: None) -> Path:
     """Return the directory of all evidence, made by this tree's code; make what is missing of it."""
     out = CACHE / f"evidence-{_digest()}"
-    for stale in CACHE.glob("evidence-*"):
-        if stale != out:
-            shutil.rmtree(stale, ignore_errors=True)
-    make(out, CASES, say)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:
+        # Whoever comes second waits, and finds it made.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for stale in CACHE.glob("evidence-*"):
+            if stale != out:
+                shutil.rmtree(stale, ignore_errors=True)
+        make(out, CASES, say)
     return out
 
 
