@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 from typing import Any
 
 import msgspec
@@ -13,6 +12,7 @@ from msgspec import structs
 from nameplate.pages.catalogue.entry import Catalogue, Unreadable
 from nameplate.pages.catalogue.index import index_page
 from nameplate.pages.catalogue.tests.many import ENTRY, catalogue_of
+from nameplate.pages.tests.reading import Page
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -26,22 +26,9 @@ HOSTILE = (
 )
 
 
-class Elements(HTMLParser):
-    """Collect every element of a page, as a browser with scripts and one without would see it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
-
-
-def elements(page: str) -> list[tuple[str, dict[str, str | None]]]:
-    """Return every element with its attributes."""
-    parser = Elements()
-    parser.feed(page)
-    return parser.found
+def elements(page: str) -> list[tuple[str, dict[str, str]]]:
+    """Return every element with its attributes, as a browser with scripts and one without would see it."""
+    return [(one.tag, one.attributes) for one in Page(page).elements]
 
 
 def data(page: str) -> Any:

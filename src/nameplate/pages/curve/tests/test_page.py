@@ -17,7 +17,7 @@ from nameplate.measure.result import evaluate
 from nameplate.measure.tests.trials import MS, SHAPE, closed_loop, contract, evidence, identity
 from nameplate.pages.report import report_page
 from nameplate.pages.subject import CurveSubject
-from nameplate.pages.tests.standing import Read, wrong
+from nameplate.pages.tests.reading import Page, wrong
 from nameplate.report.tests.test_curve import climb, loads
 from nameplate.verdict.curve_level import LevelStatus
 
@@ -28,8 +28,8 @@ def subject(result: CurveResult) -> CurveSubject:
     return CurveSubject(directory=Path("runs/curve"), trials=(), manifest_sha256=None, result=result)
 
 
-def read(result: CurveResult) -> Read:
-    return Read(report_page([subject(result)]))
+def read(result: CurveResult) -> Page:
+    return Page(report_page([subject(result)]))
 
 
 def repeated() -> CurveResult:
@@ -66,7 +66,7 @@ def test_the_sentence_comes_first_and_the_knee_is_marked() -> None:
     assert result.sentences[0] in page.text and result.curves[0].knee.level is not None
     for about in ("Output tokens a second by level", "TTFT p50 and p95 by level"):
         (chart,) = [chart for chart in page.charts if chart["description"] == about]
-        layers: list[dict[str, Any]] = chart["layer"]  # type: ignore[assignment]
+        layers: list[dict[str, Any]] = chart["layer"]
         assert layers[0]["data"]["values"] == [{"at": result.curves[0].knee.level, "said": "knee"}]
     against = page.rows("against median TTFT")
     assert [row["level"] for row in against] == [1, 2, 4] and [row["knee"] for row in against].count(
@@ -112,7 +112,7 @@ def test_a_climb_has_its_border() -> None:
     page = read(result)
     assert "1,400 tokens of input, which were taken, and 1,480" in page.text
     (chart,) = [chart for chart in page.charts if "Median TTFT of single" in str(chart["description"])]
-    layers: list[dict[str, Any]] = chart["layer"]  # type: ignore[assignment]
+    layers: list[dict[str, Any]] = chart["layer"]
     assert layers[0]["data"]["values"] == [{"at": 1480.0, "said": "context"}]
     assert list(wrong(page, {"result.json": encode_curve(result)})) == []
 

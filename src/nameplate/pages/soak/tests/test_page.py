@@ -22,13 +22,13 @@ from nameplate.pages.soak.fates import MOST_LEFT, ranges
 from nameplate.pages.soak.tests.soaks import subject
 from nameplate.pages.soak.trends import trends_of
 from nameplate.pages.subject import SoakSubject
-from nameplate.pages.tests.standing import Read, wrong
+from nameplate.pages.tests.reading import Page, wrong
 
 HOSTILE = "</script><script>alert(1)</script>\u2028\u202e\"'&<img src=x onerror=alert(1)>"
 
 
-def read(of: SoakSubject) -> Read:
-    return Read(report_page([of]))
+def read(of: SoakSubject) -> Page:
+    return Page(report_page([of]))
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_a_gap_is_not_bridged(two: SoakSubject) -> None:
     begin, end = gap.begin_s / 60, gap.end_s / 60
     seen = 0
     for chart in read(two).charts:
-        rows: list[dict[str, Any]] = chart["data"]["values"]  # type: ignore[index]
+        rows: list[dict[str, Any]] = chart["data"]["values"]
         if not rows or "r" not in rows[0]:
             continue
         seen += 1
@@ -90,8 +90,8 @@ def test_a_loss_is_shaded_and_not_bridged(lost: SegmentResult) -> None:
     (outage,) = [one for one in axis_of(of.record.result).between if one.kind == "outage"]  # type: ignore[arg-type]
     assert (outage.begin_s, outage.end_s) == (602, 640)
     rows = page.rows("Output tokens a second that arrived")
-    before = {row["r"] for row in rows if row["t"] < 602 / 60}  # type: ignore[operator]
-    after = {row["r"] for row in rows if row["t"] > 640 / 60}  # type: ignore[operator]
+    before = {row["r"] for row in rows if row["t"] < 602 / 60}
+    after = {row["r"] for row in rows if row["t"] > 640 / 60}
     assert before and after and not before & after
     assert "Server lost" in page.text and "process_start_time_s changed from" in page.text
     assert "requests failed" in page.text and "misleading" in page.text
@@ -108,7 +108,7 @@ def test_the_last_38_are_named(left: SegmentResult) -> None:
     assert fates == {request.fate for request in left.unfinished} and "queued or in prefill" in page.text
     assert "Completed requests alone mislead" in page.text
     bar = {row["fate"]: row["n"] for row in page.rows("by what became of them")}
-    assert bar == {"ok": counts.ok, "unfinished": 38} and sum(bar.values()) == counts.sent  # type: ignore[arg-type]
+    assert bar == {"ok": counts.ok, "unfinished": 38} and sum(bar.values()) == counts.sent
 
 
 def test_thousands_without_an_end_are_all_named(left: SegmentResult) -> None:
@@ -188,4 +188,4 @@ def test_a_page_is_bounded_whatever_the_soak(two: SoakSubject) -> None:
     shown = windows_shown(of.record.result)  # type: ignore[arg-type]
     assert (shown.whole, shown.every) == (30_000, 63)
     page = report_page([of])
-    assert len(page.encode()) < 3_000_000 and "one of 63 of 30,000" in Read(page).text
+    assert len(page.encode()) < 3_000_000 and "one of 63 of 30,000" in Page(page).text

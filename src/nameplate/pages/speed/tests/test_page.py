@@ -18,8 +18,8 @@ from nameplate.hosts.summary import GpuSummary, GpuUse
 from nameplate.measure.speed_result import CellRow, SpeedResult, encode_speed
 from nameplate.pages.anchor import trial_anchor
 from nameplate.pages.report import report_page
-from nameplate.pages.speed.tests.reading import Page, at_path, page_of, subject
-from nameplate.pages.subject import TrialSubject
+from nameplate.pages.subject import SpeedSubject, TrialSubject
+from nameplate.pages.tests.reading import Page, at_path
 from nameplate.report.speed_words import answer
 from nameplate.report.tests.speed_results import (
     KI,
@@ -52,6 +52,16 @@ RESULTS: dict[str, SpeedResult] = {
     "one": speed_result(rows=(row("decode", 8 * KI, 1, decode_values(162.0, 1, 515)),)),
     "none valid": speed_result(rows=(row("decode", 8 * KI, 1, None, CellStatus.looped, "1 of 1 looped"),)),
 }
+
+
+def subject(result: SpeedResult, *trials: TrialSubject, name: str = "run") -> SpeedSubject:
+    """Return a subject of this result."""
+    return SpeedSubject(directory=Path("runs") / name, trials=trials, manifest_sha256=None, result=result)
+
+
+def page_of(result: SpeedResult, *trials: TrialSubject) -> Page:
+    """Return the page of a result, read."""
+    return Page(report_page([subject(result, *trials)]))
 
 
 @cache
@@ -137,7 +147,7 @@ def test_lines_break_where_a_cell_has_no_number() -> None:
     rows = [row("decode", 8 * KI, c, decode_values(100.0 * c, c, 500)) for c in (1, 4)]
     rows.insert(1, row("decode", 8 * KI, 2, None, CellStatus.looped, "2 of 2 looped"))
     page = page_of(speed_result(rows=tuple(rows)))
-    curves = [spec for spec in page.data if "requests at once" in spec["description"]]
+    curves = [spec for spec in page.charts if "requests at once" in spec["description"]]
     assert len(curves) == 3
     for spec in curves:
         assert [(one["at"], one["value"] is None) for one in spec["data"]["values"]] == [
@@ -151,7 +161,7 @@ def test_lines_break_where_a_cell_has_no_number() -> None:
 def test_curves_hold_the_numbers_of_the_result() -> None:
     """What is drawn are the result's values: medians and samples of prefill, rates of decode, slices of mixed."""
     result = RESULTS["made"]
-    specs = made("made").data
+    specs = made("made").charts
     rates = next(spec for spec in specs if spec["description"].startswith("Prompt tokens"))["data"]["values"]
     prefill = [(one.context_tokens, one.values) for one in result.rows_of("prefill")]
     assert [(one["context"], one["rate"]) for one in rates if one["of"] == "median"] == [
@@ -255,7 +265,7 @@ def test_without_a_number_the_page_says_so(name: str) -> None:
     """An empty matrix and one without a valid cell have a page, no curve, and no button to choose a measure."""
     page = made(name)
     assert "no rate" in page.text.lower()
-    assert not page.data and not [one for one in page.elements if one.tag == "input"]
+    assert not page.charts and not [one for one in page.elements if one.tag == "input"]
 
 
 def test_an_imported_result_claims_no_evidence_of_ours() -> None:
