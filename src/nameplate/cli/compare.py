@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nameplate.contract.errors import NameplateError
+
 if TYPE_CHECKING:
     from nameplate.compare.document import Comparison, Settings
 
@@ -21,7 +23,8 @@ Examples:
   nameplate compare monday/ friday/            (folders of repeated runs: their results are the sample)
   nameplate compare old.json new.json          (result files of another tool)
 \b
-Exit codes: 0 compared, and every --fail-if holds; 1 one is broken; 2 not comparable, or wrong input; 3 not known.
+Exit codes: 0 something it is about is known, and every --fail-if holds; 1 one is broken; 2 not comparable, or wrong
+input; 3 a --fail-if is not known, or without any nothing is; 4 a result is not what was sealed.
 """,
 )
 @click.argument("a", type=click.Path(exists=True, path_type=Path))
@@ -93,14 +96,15 @@ def command(
     refused, unless --vary names it.
     """
     from nameplate.cli.output import print_json
-    from nameplate.compare.comparing import Asked, Refused, compare_sides
+    from nameplate.compare.comparing import Asked, compare_sides
     from nameplate.compare.conditions import FailIf
     from nameplate.compare.measures import Statistic
     from nameplate.compare.reading import read_side
+    from nameplate.compare.sealing import require_as_sealed
     from nameplate.contract.errors import CallerError
-    from nameplate.report.comparison import comparison_summary, differences_table
+    from nameplate.report.comparison import comparison_summary
     from nameplate.report.comparison_markdown import comparison_markdown
-    from nameplate.report.console import answers, people
+    from nameplate.report.console import answers
 
     if markdown and as_json:
         raise CallerError("--markdown and --json are two answers.", hint="Choose one.")
@@ -112,12 +116,13 @@ def command(
         only=only,
     )
     try:
-        told = compare_sides(read_side("A", (a, *more_a)), read_side("B", (b, *more_b)), asked)
-    except Refused as refused:
+        sides = read_side("A", (a, *more_a)), read_side("B", (b, *more_b))
+        require_as_sealed(*sides)
+        told = compare_sides(*sides, asked)
+    except NameplateError as error:
         if as_json:
             raise
-        people().print(differences_table(refused.differences))
-        raise CallerError(refused.what, hint=refused.hint) from None
+        raise _told(error, markdown=markdown) from None
     if out is not None:
         _write_page(told, out)
     if as_json:
@@ -127,6 +132,23 @@ def command(
     else:
         answers().print(comparison_summary(told, everything=everything))
     return told.exit_code
+
+
+def _told(error: NameplateError, *, markdown: bool) -> NameplateError:
+    """Show why there is no comparison: as Markdown, or what differs as a table. Return what is left to be said."""
+    from nameplate.compare.comparing import Refused
+    from nameplate.contract.errors import CallerError
+    from nameplate.report.comparison import differences_table
+    from nameplate.report.comparison_markdown import refusal_markdown
+    from nameplate.report.console import people
+
+    if markdown:
+        click.echo(refusal_markdown(error), nl=False)
+    if not isinstance(error, Refused):
+        return error
+    if not markdown:
+        people().print(differences_table(error.differences))
+    return CallerError(error.what, hint=error.hint)
 
 
 def _write_page(told: Comparison, out: Path) -> None:

@@ -22,6 +22,7 @@ _NAMED = 2
 def answer(cells: Sequence[CellCompared], rated: Sequence[RatedCompared], settings: Settings) -> Answer:
     """Return the answer: by what differs for certain, else by whether all that the comparison is about is equal."""
     told = [(one.verdict, f"rated {one.shape} {rated_said(one)}") for one in rated]
+    gated = _about(cells)
     measured = [(cell, one) for cell in cells for one in cell.measures]
     # What the comparison is about comes first, and of it what moved most.
     measured.sort(key=lambda pair: (not pair[1].gated, -_size(pair[1])))
@@ -35,7 +36,6 @@ def answer(cells: Sequence[CellCompared], rated: Sequence[RatedCompared], settin
     if worse or better:
         verdict: Overall = "worse" if worse else "better"
         return Answer(verdict, f"B is {verdict} than A: {_listed(worse or better)}.")
-    gated = [one for _, one in measured if one.gated] or [one for _, one in measured]
     if (
         gated
         and all(one.verdict == "equal" for one in gated)
@@ -47,6 +47,20 @@ def answer(cells: Sequence[CellCompared], rated: Sequence[RatedCompared], settin
         same = " The rated number is the same." if rated else ""
         return Answer("equal", f"A and B are equal within {settings.margin * 100:g}%: {what}{other}.{same}")
     return Answer("not known", f"Whether B differs from A is not known: {_why(gated, rated)}.")
+
+
+def is_answered(told: Answer, cells: Sequence[CellCompared], rated: Sequence[RatedCompared]) -> bool:
+    """Tell whether anything is answered: as a whole, or of one thing that the comparison is about."""
+    verdicts = [one.verdict for one in _about(cells)] + [one.verdict for one in rated]
+    return told.verdict != "not known" or any(verdict != "not known" for verdict in verdicts)
+
+
+def _about(cells: Sequence[CellCompared]) -> list[Compared]:
+    """Return what the comparison is about, what moved most first; a baseline is no part of it beside loads."""
+    loaded = [cell for cell in cells if cell.group != "baseline"] or cells
+    gated = [one for cell in cells for one in cell.measures if one.gated]
+    found = gated or [one for cell in loaded for one in cell.measures]
+    return sorted(found, key=lambda one: -_size(one))
 
 
 def _why(gated: Sequence[Compared], rated: Sequence[RatedCompared]) -> str:

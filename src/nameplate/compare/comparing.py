@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, structs
 
 from nameplate import __version__
-from nameplate.compare.answering import answer, notes_of
+from nameplate.compare.answering import answer, is_answered, notes_of
 from nameplate.compare.conditions import FailIf, exit_code
 from nameplate.compare.document import (
     CellCompared,
@@ -84,9 +84,10 @@ def compare_sides(a: Side, b: Side, asked: Asked) -> Comparison:
         )
     cells = _settled([_cell(a, b, *pair, asked) for pair in found.both], asked.settings)
     conditions = tuple(one.judge(cells, rated) for one in asked.conditions)
+    told = answer(cells, rated, asked.settings)
     return Comparison(
         tool=f"nameplate {__version__}",
-        answer=answer(cells, rated, asked.settings),
+        answer=told,
         a=_side(a, loads_a),
         b=_side(b, loads_b),
         terms=structs.replace(asked.settings, methods=_methods(cells)),
@@ -97,7 +98,7 @@ def compare_sides(a: Side, b: Side, asked: Asked) -> Comparison:
         rated=rated,
         conditions=conditions,
         notes=(*_unused(changed, asked.vary), *notes_of(a, b, cells, rated)),
-        exit_code=exit_code(conditions),
+        exit_code=exit_code(conditions, answered=is_answered(told, cells, rated)),
     )
 
 

@@ -115,8 +115,10 @@ class FailIf(Struct, frozen=True):
         return "broken" if high < self.limit else "held" if low >= self.limit else "not known"
 
 
-def exit_code(conditions: Sequence[Condition]) -> int:
-    """Return 1 where a condition is broken, else 3 where one is not known, else 0."""
+def exit_code(conditions: Sequence[Condition], *, answered: bool) -> int:
+    """Return 1 where a condition is broken, else 3 where one is not known; without any, 3 where nothing is known."""
+    if not conditions:
+        return 0 if answered else 3
     outcomes = {condition.outcome for condition in conditions}
     return 1 if "broken" in outcomes else 3 if "not known" in outcomes else 0
 

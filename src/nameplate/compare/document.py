@@ -13,7 +13,7 @@ A JSON object with
 `rated`         each shape's rated number on both sides, with its verdict
 `conditions`    what `--fail-if` asked, and what came of it
 `notes`         sentences that belong to the whole
-`exit_code`     0, 1 where a condition is broken, 3 where one is not known
+`exit_code`     0, 1 where a condition is broken, 3 where one is not known, or without any where nothing is
 
 A measure has `a` and `b` (the trials' values, and their geometric mean as `typical`), `absolute` (b - a) and
 `relative` (b / a - 1), each with `estimate`, `low`, `high`; without an interval these two are null. Times are

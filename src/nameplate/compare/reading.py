@@ -12,7 +12,7 @@ from nameplate.compare.matrices import cells_of_matrix, tool_of
 from nameplate.compare.rating import rated_of
 from nameplate.compare.side import Cell, Kind, Side, Source, Terms
 from nameplate.compare.soaks import cells_of_soak
-from nameplate.compare.terms import contract_terms, flat, identity_terms
+from nameplate.compare.terms import contract_terms, flat, identity_terms, kind_of_load
 from nameplate.compare.trials import COUNTED, cells_of, promises_of
 from nameplate.contract.contract import Contract
 from nameplate.contract.errors import CallerError, EvidenceError
@@ -136,7 +136,7 @@ def _speed(path: Path) -> Source:
 
 
 def _matrix(path: Path, result: SpeedResult) -> Source:
-    asked = contract_terms(result.contract) if result.contract is not None else {}
+    asked = contract_terms(result.contract, rated=False) if result.contract is not None else {}
     return Source(
         path=str(path),
         kind="speed",
@@ -225,6 +225,7 @@ def _trials(directories: Sequence[Path], spoiled: frozenset[str]) -> Iterator[Tr
 
 def _counted(path: Path, kind: Kind, trials: Sequence[Trial]) -> Source:
     header, result, _ = trials[0]
+    is_open = header.contract.rate is not None or header.plan.arrivals is not None
     return _ours(
         path,
         kind,
@@ -234,10 +235,11 @@ def _counted(path: Path, kind: Kind, trials: Sequence[Trial]) -> Source:
         cells=cells_of(trials),
         more={
             "clock": header.clock,
+            "load.kind": kind_of_load(is_open=is_open),
             "client.workers": header.workers,
             **flat(header.client_host, "client.host"),
         },
-        open_loop=header.contract.rate is not None or header.plan.arrivals is not None,
+        open_loop=is_open,
     )
 
 
@@ -259,7 +261,7 @@ def _ours(
         kind=kind,
         tool=f"nameplate {version}".strip(),
         terms={
-            **contract_terms(contract),
+            **contract_terms(contract, rated=kind in ("capacity", "rate")),
             **identity_terms(identity),
             "client.tool": version,
             **(more or {}),

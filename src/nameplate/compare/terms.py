@@ -34,31 +34,53 @@ HARMLESS = (
     "client.*",
     # Prompts, lengths and arrivals are drawn anew in every study; of one seed they are merely the same.
     "seed",
+    "soak.arrivals.seed",
     # Far above any latency that is kept.
     "deadlines.*",
-    # How a boundary is searched for, and how often it is confirmed: neither changes what a trial measures.
-    "rules.*",
+    # Where a boundary is searched for and how long: where it is not found the status says so.
+    "rules.min_concurrency",
+    "rules.max_concurrency",
+    "rules.first_guess",
+    "rules.locator_warmup",
+    "rules.max_trials",
+    "rules.max_s",
     "rate.min_per_s",
     "rate.max_per_s",
     "rate.guess_per_s",
-    "rate.outstanding_limit",
-    "load.arrivals.outstanding_limit",
-    "curve.*",
+    # Each trial begins at a server that is idle, however long ago; one that is replaced does not count.
+    "rules.quiet_s",
+    "rules.replacements",
+    # What is said below the rated number, and of the shape of a curve.
+    "rules.operate_below",
+    "curve.hardly",
+    # Which cells there are, and how many trials each has: cells are matched one by one, and trials are counted.
+    "curve.to_limit",
+    "curve.repeat",
     "speed.profile",
-    "speed.*_timeout_ns",
+    "speed.burst",
     "speed.time_budget_s",
-    "speed.loop_limit",
+    # A cell that is not ready in time has a status and no number.
+    "speed.ready_timeout_ns",
     # These follow from how fast the server was.
     "load.stagger_ns",
     "load.hold.ready_ns",
     "load.until.budget_ns",
-    # How long it goes on, and how much is kept of it.
-    "soak.soak.*",
-    "soak.max_error_rate",
-    "soak.max_drift",
+    # How much is kept of it and how often others are asked; what a short drain cuts is open, and no number.
+    "soak.soak.drain_ns",
+    "soak.soak.raw_budget_bytes",
+    "soak.soak.scrape_ns",
+    "soak.soak.client_sample_ns",
 )
-# Of the rules these decide what a rated number is.
-_RULING = ("rules.tolerance", "rules.confidence", "rules.loop_limit")
+# These decide what a rated number is. Where nothing is rated each load says them itself, and repetitions are counted.
+OF_RATED = (
+    "rules.confirmations",
+    "rules.extra_confirmations",
+    "rules.requests",
+    "rules.warmup",
+    "rules.start",
+    "rules.baseline_warmup",
+    "rules.baseline_requests",
+)
 
 # Facts that are part of no family of their own belong to the engine.
 _FAMILY = {
@@ -74,17 +96,17 @@ _FAMILY = {
 _SESSION = "process_start_time_s"
 
 # Of these only what both sides have can differ: a load of another kind is a cell of its own.
-_OPTIONAL = ("rate", "curve", "speed", "soak", "load")
+_OPTIONAL = ("rules", "rate", "curve", "speed", "soak", "load")
 
 # What says nothing of one trial: what its prompts are made of, what it is called, and what is compared cell by cell.
 _OF_CONTRACT = ("target", "shapes", "slos", "nonce", "cache", "sampling")
 _OF_PLAN = (
     "name", "role", "attempt", "shape", "concurrency", "stop_when_failed", "quiet_s", "outputs_must_differ",
-    "outputs_must_not_loop", "rate_level", "alone_ttft_ns", "arrivals.seed", "arrivals.trace.rows", "soak.*",
+    "outputs_must_not_loop", "rate_level", "alone_ttft_ns", "arrivals.seed", "arrivals.trace.rows", "soak",
 )  # fmt: skip
 _BY_CELL = (
     "speed.prefill_contexts", "speed.decode_contexts", "speed.concurrencies", "curve.concurrencies", "curve.rates",
-    "curve.inputs", "curve.arrivals.*",
+    "curve.inputs", "curve.output_tokens", "curve.arrivals",
 )  # fmt: skip
 
 
@@ -106,8 +128,8 @@ class Difference(Struct, frozen=True, kw_only=True):
         return f"--vary {self.name}"
 
 
-def contract_terms(contract: Contract) -> dict[str, Value | None]:
-    """Return a contract's terms, without its address's secrets, of which it has none."""
+def contract_terms(contract: Contract, *, rated: bool = True) -> dict[str, Value | None]:
+    """Return a contract's terms; it holds no secrets. `rated`: levels are its result."""
     target, cache = contract.target, contract.cache
     found: dict[str, Value | None] = {
         "address": target.url,
@@ -127,7 +149,7 @@ def contract_terms(contract: Contract) -> dict[str, Value | None]:
         for name, value in _plain(contract).items()
         if name not in _OF_CONTRACT and not (value is None and name in _OPTIONAL)
     }
-    return found | without(flat(rest), _BY_CELL)
+    return found | without(flat(rest), _BY_CELL if rated else (*_BY_CELL, *OF_RATED))
 
 
 def plan_terms(plan: TrialPlan) -> dict[str, Value | None]:
@@ -136,12 +158,17 @@ def plan_terms(plan: TrialPlan) -> dict[str, Value | None]:
     found: dict[str, Value | None] = {
         f"load.{name}": value for name, value in asked.items() if value != "none"
     }
-    found["load.kind"] = "closed loop" if plan.arrivals is None else "open loop"
+    found["load.kind"] = kind_of_load(is_open=plan.arrivals is not None)
     if plan.arrivals is None:
         found["load.concurrency"] = plan.concurrency
     elif plan.rate_level is not None:
         found.pop("load.requests", None)
     return found
+
+
+def kind_of_load(*, is_open: bool) -> str:
+    """Name whether requests wait for those before them, or arrive whatever became of these."""
+    return "open loop" if is_open else "closed loop"
 
 
 def identity_terms(identity: Identity) -> dict[str, Value | None]:
@@ -193,7 +220,7 @@ def differences(
 
 def is_harmless(name: str) -> bool:
     """Tell whether a term may differ without a word."""
-    return name not in _RULING and any(fnmatchcase(name, pattern) for pattern in HARMLESS)
+    return any(fnmatchcase(name, pattern) for pattern in HARMLESS)
 
 
 def named(name: str, pattern: str) -> bool:

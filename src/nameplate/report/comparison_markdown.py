@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator
 
 from nameplate.compare.answering import rated_said
+from nameplate.compare.comparing import Refused
 from nameplate.compare.document import CellCompared, Compared, Comparison
+from nameplate.contract.errors import NameplateError
 from nameplate.report import numbers
 from nameplate.report.comparison import change_cells, loaded_first, shown_measures, value_said
 from nameplate.report.safe import safe
@@ -20,12 +22,23 @@ _LIMIT = 300
 _ROWS_LIMIT = 150
 _SPECIAL = re.compile(r"[\\`*_\[\]<>#|~@&$]|://|www\.|^\s*[-+=]|^\s*\d+[.)]", re.IGNORECASE)
 _MARKS = {"worse": "🔴 worse", "better": "🟢 better", "equal": "⚪ equal", "not known": "❔ not known"}
+_KINDS = {
+    "refused": "must be alike",
+    "allowed": "is the point",
+    "unknown": "one side does not tell",
+    "harmless": "changes no number",
+}
 _OUTCOMES = {"broken": "🔴 broken", "held": "🟢 held", "not known": "❔ not known"}
 
 
 def comparison_markdown(told: Comparison, *, everything: bool = False) -> str:
     """Return the comparison as Markdown with a final line feed."""
     return "\n".join(_lines(told, everything=everything)) + "\n"
+
+
+def refusal_markdown(error: NameplateError) -> str:
+    """Return as Markdown why nothing is compared: what differs, and the option that would allow each."""
+    return "\n".join(_refusal(error)) + "\n"
 
 
 def escaped(value: object, limit: int = _LIMIT) -> str:
@@ -61,6 +74,36 @@ def _lines(told: Comparison, *, everything: bool) -> Iterator[str]:
     yield from _measures(told, everything=everything)
     yield from _points(told)
     yield from _rest(told)
+
+
+def _refusal(error: NameplateError) -> Iterator[str]:
+    yield f"**{escaped(error.what, 600)}**"
+    yield ""
+    if not isinstance(error, Refused):
+        for said in (error.why, error.hint):
+            if said:
+                yield from (escaped(said, 1200), "")
+        return
+    shown = [one for one in error.differences if one.kind != "harmless"]
+    shown.sort(key=lambda one: one.kind != "refused")
+    yield from ("| differs | A | B | | allowed by |", "|---|---|---|---|---|")
+    for one in shown[:_ROWS_LIMIT]:
+        values = (escaped(" | ".join(side), 80) for side in (one.a, one.b))
+        refused = one.kind == "refused"
+        option = ""
+        if refused and one.name != "contradiction":
+            # Written by their numbers, lest two hyphens become a dash.
+            option = f"&#45;&#45;vary {escaped(one.name)}"
+        what = _KINDS[one.kind] + (f", at {escaped(one.where, 80)}" if one.where else "")
+        yield f"| {escaped(one.name)} | {' | '.join(values)} | {what} | {option} |"
+    yield ""
+    if len(shown) > _ROWS_LIMIT:
+        yield from (f"{len(shown) - _ROWS_LIMIT:,} more are not shown.", "")
+    harmless = [one.name for one in error.differences if one.kind == "harmless"]
+    if harmless:
+        yield from (f"Changing no number: {escaped(', '.join(harmless), 600)}.", "")
+    if error.hint:
+        yield from (escaped(error.hint, 600), "")
 
 
 def _measures(told: Comparison, *, everything: bool) -> Iterator[str]:
@@ -104,9 +147,8 @@ def _points(told: Comparison) -> Iterator[str]:
     if points:
         yield from ("| differs | A | B | |", "|---|---|---|---|")
         for one in points:
-            what = "is the point" if one.kind == "allowed" else "one side does not tell"
             values = (escaped(" | ".join(side), 80) for side in (one.a, one.b))
-            yield f"| {escaped(one.name)} | {' | '.join(values)} | {what} |"
+            yield f"| {escaped(one.name)} | {' | '.join(values)} | {_KINDS[one.kind]} |"
         yield ""
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nameplate.compare.comparing import Asked, Refused, compare_sides
+from nameplate.compare.conditions import FailIf
 from nameplate.compare.document import Comparison, decode_comparison, encode_comparison
 from nameplate.compare.matching import Trial, pairs
 from nameplate.compare.measures import Statistic
@@ -153,6 +154,30 @@ def test_a_baseline_is_beside_the_point() -> None:
     told = compared(*cells)
     assert told.answer.verdict == "worse"
     assert [one.gated for cell in told.cells for one in cell.measures] == [True, False]
+
+
+def test_a_condition_asks_no_baseline() -> None:
+    """A condition that confirmed levels decide is not made open by a baseline of one trial: one answer everywhere."""
+    steady = (100 * MS, 100.2 * MS, 99.8 * MS)
+    cells = [
+        side(
+            name,
+            source(
+                [
+                    cell(trials(name, steady), load="C=9"),
+                    cell(trials(f"one {name}", steady[:1]), load="C=1", group="baseline"),
+                ],
+                path=name,
+                promises=promises,
+            ),
+        )
+        for promises in ((), (Statistic("e2e", "p95"),))
+        for name in "AB"
+    ]
+    for a, b in (cells[:2], cells[2:]):
+        for conditions in ((), (FailIf.parse("ttft p95 +5%"),)):
+            told = compared(a, b, conditions=conditions)
+            assert told.answer.verdict == "equal" and told.exit_code == 0, told.answer
 
 
 def test_without_a_promise_the_headline_is_compared() -> None:

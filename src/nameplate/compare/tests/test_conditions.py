@@ -43,6 +43,16 @@ def test_outcomes(condition: str, b: tuple[float | Observed, ...], expected: tup
     assert outcome(condition, BASE, b) == expected
 
 
+def test_without_a_condition_the_answer_decides() -> None:
+    """Something known about what was asked is 0, better, worse or equal; nothing known is 3."""
+
+    def code(values: tuple[float, ...]) -> int:
+        return compare_sides(plain("A", BASE), plain("B", values), Asked()).exit_code
+
+    assert code(BASE) == code((120 * MS, 121 * MS, 119 * MS)) == code((80 * MS, 81 * MS, 79 * MS)) == 0
+    assert code(BASE[:1]) == code((90 * MS, 100 * MS, 110 * MS)) == 3
+
+
 def test_rates_fall() -> None:
     """A rate is broken by its fall: by a share, or by an absolute number."""
     a, b = (100.0, 101.0, 99.0), (90.0, 91.0, 89.0)

@@ -45,6 +45,8 @@ def kinds(a: Terms, b: Terms, *vary: str) -> dict[str, str]:
         ({"cache": CachePolicy(0, "never")}, "cache.flush"),
         ({"dataset": "prompts.jsonl"}, "dataset"),
         ({"rules": Rules(confidence=0.95)}, "rules.confidence"),
+        ({"rules": Rules(requests=200)}, "rules.requests"),
+        ({"rules": Rules(confirmations=5)}, "rules.confirmations"),
         ({"target": structs.replace(CONTRACT.target, api="completions")}, "api"),
         ({"target": structs.replace(CONTRACT.target, model="other")}, "model.asked"),
         ({"target": structs.replace(CONTRACT.target, extra_body={"think": {"on": True}})}, "body.think.on"),
@@ -65,7 +67,7 @@ def test_what_moves_numbers_is_refused(change: dict[str, object], name: str) -> 
         {"nonce": "other"},
         {"seed": 7},
         {"header_names": ("X-Trace",)},
-        {"rules": Rules(quiet_s=0.0, max_trials=9, confirmations=5)},
+        {"rules": Rules(quiet_s=0.0, max_trials=9, first_guess=5)},
         {"target": Target.parse("http://b:2")},
         {"shapes": (Shape(8, 8), Shape(9, 9))},
     ],
@@ -74,6 +76,14 @@ def test_what_moves_no_number_is_shown(change: dict[str, object]) -> None:
     """Nonce, seed, address, how a boundary is searched, and which other shapes there were refuse nothing."""
     found = kinds(contract_terms(CONTRACT), contract_terms(structs.replace(CONTRACT, **change)))
     assert set(found.values()) <= {"harmless"}
+
+
+def test_rules_of_rating_are_terms_of_what_is_rated() -> None:
+    """The loads of a single trial name its requests and warm-up: its rules refuse nothing beside a study."""
+    changed = structs.replace(CONTRACT, rules=Rules(requests=200, warmup=1, start="handover"))
+    study, trial = contract_terms(CONTRACT), contract_terms(changed, rated=False)
+    assert kinds(study, trial) == {}
+    assert set(kinds(study, contract_terms(changed)).values()) == {"refused"}
 
 
 def test_every_other_term_must_be_alike() -> None:
