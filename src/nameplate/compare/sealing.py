@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nameplate.compare.side import Side
 from nameplate.contract.errors import EvidenceError
-from nameplate.exchange.peers.run import is_import
+from nameplate.exchange.kind import run_kind
 from nameplate.exchange.peers.verifying import verify_import
 from nameplate.verify.seals import verify_seals
 
@@ -41,7 +41,7 @@ def require_as_sealed(*sides: Side) -> None:
 def _failures(path: Path) -> Iterator[str]:
     if not path.is_dir():
         return
-    if is_import(path):
+    if run_kind(path) == "import":
         for kept in verify_import(path, again=False).checks:
             if kept.status == "contradicted":
                 yield kept.detail
