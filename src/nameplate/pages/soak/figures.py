@@ -62,29 +62,36 @@ def together_figure(contract: Contract, result: SoakResult) -> h.Node:
         window_trace(result, shown, "p95", lambda window: ttft(window).p95),
     )
     scale = time_scale(point.value for trace in waits for point in trace.points)
-    panels = [
-        timeline(
-            shared,
-            (output,),
-            "output",
-            "Output tokens a second that arrived in each window",
-            unit="tok/s",
-            trends=trends_of(result, "output_tokens_per_s", "s1"),
-            named=True,
-            height=170,
-        ),
-        timeline(
-            shared,
-            waits,
-            name,
-            f"{name} p50 and p95 of each window",
-            per=scale.ns,
-            unit=scale.unit,
-            colours=("s2", "s5"),
-            trends=(*trends_of(result, "ttft_p50", "s2"), *trends_of(result, "ttft_p95", "s5")),
-            height=170,
-        ),
-    ]
+    panels: list[Panel] = []
+    if _has_values(output):
+        panels.append(
+            timeline(
+                shared,
+                (output,),
+                "output",
+                "Output tokens a second that arrived in each window",
+                unit="tok/s",
+                trends=trends_of(result, "output_tokens_per_s", "s1"),
+                named=True,
+                height=170,
+            )
+        )
+    if any(map(_has_values, waits)):
+        panels.append(
+            timeline(
+                shared,
+                waits,
+                name,
+                f"{name} p50 and p95 of each window",
+                per=scale.ns,
+                unit=scale.unit,
+                colours=("s2", "s5"),
+                trends=(*trends_of(result, "ttft_p50", "s2"), *trends_of(result, "ttft_p95", "s5")),
+                height=170,
+            )
+        )
+    if not panels:
+        return None
     length = numbers.rough(result.segments[0].window_ns / 1e9)
     return figure(
         f"Throughput and latency together, over {numbers.count(shown.whole, 'window')} of {length}",
@@ -94,6 +101,10 @@ def together_figure(contract: Contract, result: SoakResult) -> h.Node:
         h.p["Every window is a row of the ", h.a(href="#windows")["windows table"], "."],
         wide=True,
     )
+
+
+def _has_values(trace: Trace) -> bool:
+    return any(point.value is not None for point in trace.points)
 
 
 def _drawn(shared: Axis, shown: Shown) -> str:
