@@ -27,6 +27,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_
         captured = capfd.readouterr()
         assert "Traceback" not in captured.err + captured.out
         assert "nameplate itself failed" not in captured.err
+        # A page or a plate that fails costs a study a note: here it costs the test.
+        assert "could not be made" not in captured.err and "could not be drawn" not in captured.err
         code = stop.value.code
         return (code if isinstance(code, int) else 0), captured.out, captured.err
 
