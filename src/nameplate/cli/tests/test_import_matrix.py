@@ -104,7 +104,7 @@ def test_a_changed_original_is_refused(run: Run) -> None:
 @pytest.mark.parametrize(
     ("content", "code", "words"),
     [
-        (None, 2, "has no result.json"),
+        (None, 2, "holds no run"),
         (b"{}", 4, "cannot be read"),
         (b'{"schema": "other/9"}', 4, "other/9"),
         (b"[" * 100_000, 4, "cannot be read"),
