@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nameplate.measure.soak.result import SoakResult
-from nameplate.measure.soak.segment import Outage, Part, SegmentResult, Unfinished
+from nameplate.measure.soak.result import Gap, SoakResult
+from nameplate.measure.soak.segment import ClockStep, Outage, Part, SegmentResult, Unfinished
 from nameplate.report import numbers
 from nameplate.report.layout import Cell, facts, heading, indented
 from nameplate.report.safe import safe
@@ -162,24 +162,29 @@ def disturbances(result: SoakResult) -> RenderableType | None:
     if len(outages) > MOST_OUTAGES:
         lines.append(("", f"and {len(outages) - MOST_OUTAGES:,} more losses: `outages` in soak.json"))
     for gap in result.gaps:
-        at = moment((gap.begin_wall_ns - result.began_wall_ns) / 1e9)
-        length = (
-            "of unknown length (the wall clock was set)"
-            if gap.length_s is None
-            else f"of {numbers.rough(gap.length_s)}"
-        )
-        lines.append(
-            (
-                "Gap",
-                f"{length} at {at}, between {gap.after} and {gap.before}: nothing was submitted; in no rate",
-            )
-        )
+        lines.append(("Gap", gap_words(result, gap)))
     for segment in result.segments:
         for step in segment.clock_steps:
-            at = moment(since_s(result, segment, step.after_ns))
-            lines.append(("Clock step", f"the wall clock was set by {step.step_ns / 1e9:+.3f} s after {at}"))
+            lines.append(("Clock step", step_words(result, segment, step)))
         lines += [("Damage", safe(f"{segment.segment}: {said}", 400)) for said in segment.damage]
     return Group(heading("What came in between"), facts(lines)) if lines else None
+
+
+def gap_words(result: SoakResult, gap: Gap) -> str:
+    """Say when nothing was submitted, between which segments and for how long."""
+    at = moment((gap.begin_wall_ns - result.began_wall_ns) / 1e9)
+    length = (
+        "of unknown length (the wall clock was set)"
+        if gap.length_s is None
+        else f"of {numbers.rough(gap.length_s)}"
+    )
+    return f"{length} at {at}, between {gap.after} and {gap.before}: nothing was submitted; in no rate"
+
+
+def step_words(result: SoakResult, segment: SegmentResult, step: ClockStep) -> str:
+    """Say when the wall clock was set, and by how much."""
+    at = moment(since_s(result, segment, step.after_ns))
+    return f"the wall clock was set by {step.step_ns / 1e9:+.3f} s after {at}"
 
 
 def outage_words(result: SoakResult, segment: SegmentResult, outage: Outage) -> str:

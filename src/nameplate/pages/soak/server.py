@@ -9,7 +9,7 @@ from nameplate.measure.soak.segment import Part, SegmentResult
 from nameplate.pages.table import Cell, Column, table
 from nameplate.report import numbers
 from nameplate.report.safe import safe
-from nameplate.report.soak_fates import outage_words, since_s
+from nameplate.report.soak_fates import gap_words, outage_words, since_s, step_words
 from nameplate.report.soak_words import moment, spread
 
 # Rows of each table here; a server that restarts more often is told by their number.
@@ -92,19 +92,9 @@ def _between(result: SoakResult) -> h.Node:
     for segment in result.segments:
         said += [("Server lost", outage_words(result, segment, outage)) for outage in segment.outages]
     for gap in result.gaps:
-        at = moment((gap.begin_wall_ns - result.began_wall_ns) / 1e9)
-        length = (
-            "of unknown length (the wall clock was set)"
-            if gap.length_s is None
-            else f"of {numbers.rough(gap.length_s)}"
-        )
-        said.append(
-            ("Gap", f"{length} at {at}, between {gap.after} and {gap.before}: nothing submitted, in no rate")
-        )
+        said.append(("Gap", gap_words(result, gap)))
     for segment in result.segments:
-        for step in segment.clock_steps:
-            at = moment(since_s(result, segment, step.after_ns))
-            said.append(("Clock step", f"the wall clock was set by {step.step_ns / 1e9:+.3f} s after {at}"))
+        said += [("Clock step", step_words(result, segment, step)) for step in segment.clock_steps]
         said += [("Torn", f"{segment.segment}: {words}") for words in segment.torn]
         said += [("Damage", f"{segment.segment}: {words}") for words in segment.damage]
     if not said:
