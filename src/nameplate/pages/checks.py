@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from nameplate.exchange.kind import run_kind
 from nameplate.pages.table import Cell, Column, table
-from nameplate.pages.words import status
+from nameplate.pages.words import badge, status
 from nameplate.report import numbers
 from nameplate.report.safe import safe
 from nameplate.verify import verify
@@ -128,6 +128,30 @@ def alert(checked: Checked | None) -> h.Node:
             h.li[f"and {more:,} more"] if more else None,
         ],
         h.p["No number below can be relied on before this is explained."],
+    ]
+
+
+def contradicted(checked: Checked, name: str) -> h.Element:
+    """Return the answer of a run of which something does not hold: that there is none, and what contradicts it.
+
+    `checked` has failures. Neither a number nor a status of the run is repeated.
+    """
+    first, more = checked.failures[0], len(checked.failures) - 1
+    # Without what it is and should be: that stands in the alert, and a headline's number would be taken for an answer.
+    where = f"{first.of}: " if first.of else ""
+    what = "was changed after it was sealed" if checked.altered else "contradicts what is published"
+    others = f", and {numbers.count(more, 'other check')} failed" if more else ""
+    return h.section(".answer.tone-bad")[
+        h.h1[
+            safe(name, 100),
+            f" has no answer that can be relied on: its evidence {what} (",
+            safe(f"{where}{first.name}: {first.detail.partition(' is ')[0]}", _DETAIL_LIMIT),
+            f"){others}",
+        ],
+        h.p[badge("contradicted")],
+        h.p[
+            "What was published stands below as it was found, numbers and statuses alike; none is confirmed."
+        ],
     ]
 
 

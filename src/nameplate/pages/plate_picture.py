@@ -8,9 +8,14 @@ from pathlib import Path
 import htpy as h
 
 from nameplate.contract.errors import CallerError, EvidenceError
+from nameplate.ratingplate.model import RatingPlate
 from nameplate.ratingplate.reading import read_rating_plate
 from nameplate.ratingplate.svg import draw
 from nameplate.ratingplate.words import sentence
+
+
+# Whether what stands within is contradicted by its evidence: a plate stands for a rating, so none is drawn there.
+CONTRADICTED: h.Context[bool] = h.Context("contradicted", default=False)
 
 
 def plate_picture(directory: Path) -> h.Node:
@@ -19,5 +24,12 @@ def plate_picture(directory: Path) -> h.Node:
         held = read_rating_plate(directory)
     except (CallerError, EvidenceError):
         return None
+    return _picture(held)
+
+
+@CONTRADICTED.consumer
+def _picture(contradicted: bool, held: RatingPlate) -> h.Node:
+    if contradicted:
+        return h.div(".card")["The rating plate is left out: the evidence contradicts what is published."]
     data = base64.b64encode(draw(held).encode()).decode()
     return h.div(".plate")[h.img(src=f"data:image/svg+xml;base64,{data}", alt=sentence(held))]

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import htpy as h
 from msgspec import Struct
 
-from nameplate.pages.checks import Checked, alert, checks_section
+from nameplate.pages.checks import Checked, alert, checks_section, contradicted
 from nameplate.pages.curve import answer as curve_answer
 from nameplate.pages.curve import section as curve_section
 from nameplate.pages.document import document
 from nameplate.pages.imported import section as imported
+from nameplate.pages.plate_picture import CONTRADICTED
 from nameplate.pages.rated import answer as rated_answer
 from nameplate.pages.rated import section as rated_section
 from nameplate.pages.soak import answer as soak_answer
@@ -67,19 +68,21 @@ def report_page(subjects: Sequence[Subject], checks: Sequence[Checked] = ()) -> 
 
 
 def _answer(subject: Subject, parts: Parts, checked: Checked | None, position: int, several: bool) -> h.Node:
-    """Return a run's answer, and what in its evidence does not hold before it."""
+    """Return a run's answer, and before it what in its evidence does not hold; then it has no other answer."""
+    answer = contradicted(checked, subject.name) if checked is not None and checked.failures else parts.answer
     if not several:
-        return [alert(checked), parts.answer]
+        return [alert(checked), answer]
     link = h.a(href=f"#run-{position}")[f"What it rests on: {safe(subject.name, 80)}"]
-    return h.div[alert(checked), parts.answer, h.p[link]]
+    return h.div[alert(checked), answer, h.p[link]]
 
 
 def _rest(subject: Subject, parts: Parts, checked: Checked | None, position: int, several: bool) -> h.Element:
     # An imported matrix has neither seals nor evidence that could be checked.
     ours = not (isinstance(subject, SpeedSubject) and subject.result.origin is not None)
+    broken = checked is not None and bool(checked.failures)
     return h.article(id=f"run-{position}", aria_label=safe(subject.name, 200))[
         h.h2(".run")[safe(subject.name, 200)] if several else None,
-        parts.rest,
+        CONTRADICTED.provider(True, h.div(".contradicted")[parts.rest]) if broken else parts.rest,
         checks_section(checked, str(subject.directory)) if ours else None,
     ]
 

@@ -12,6 +12,7 @@ from nameplate.report import numbers
 from nameplate.report.safe import safe
 from nameplate.report.soak_words import conclusion, sums
 from nameplate.report.words import promise
+from nameplate.verdict.drift import of_server, worst_of
 
 _STAMPS = {"fail": "FAILED", "inconclusive": "INCONCLUSIVE", "invalid": "INVALID"}
 
@@ -95,8 +96,10 @@ def _standing(record: SoakRecord, result: SoakResult) -> tuple[str | None, str]:
 
 def _drift(result: SoakResult | None) -> tuple[str, ...]:
     """Return the stamp of a load that was kept by a server which did not stay as it began."""
-    changed = result is not None and result.drift.conclusion not in ("steady", "undecided")
-    return (result.drift.conclusion.upper(),) if result is not None and changed else ()
+    if result is None:
+        return ()
+    found = worst_of(of_server(result.drift))
+    return () if found in ("steady", "undecided") else (found.upper(),)
 
 
 def _load(record: SoakRecord) -> str:

@@ -17,7 +17,16 @@ from nameplate.report.safe import safe, safe_text
 from nameplate.report.soak_drift import drift_table
 from nameplate.report.soak_fates import disturbances, left_table, parts_table
 from nameplate.report.soak_windows import MOST_ROWS, series, windows_table
-from nameplate.report.soak_words import conclusion, load_of, moment, sooner, sums
+from nameplate.report.soak_words import (
+    client_words,
+    conclusion,
+    limit_words,
+    load_of,
+    losses,
+    moment,
+    sooner,
+    sums,
+)
 from nameplate.report.style import status, style_of
 from nameplate.report.table import Column, FittingTable
 from nameplate.statistics.censoring import CensoredPercentile
@@ -74,6 +83,13 @@ def answer(record: SoakRecord, result: SoakResult) -> RenderableType:
     else:
         lines.append(Text("  No SLO was given: gates alone decide.", style="dim"))
     lines.append(Text(f"  {sums(result)}"))
+    for said in (
+        losses(record.contract, result),
+        client_words(result.drift),
+        f"Limit: {limit}." if (limit := limit_words(record.contract, result)) else "",
+    ):
+        if said:
+            lines.append(indented(Text(said)))
     if verdict.status != "pass":
         told = {slo.detail for slo in verdict.slos}
         lines += [

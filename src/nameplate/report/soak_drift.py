@@ -11,7 +11,7 @@ from nameplate.measure.soak.result import WarmUp
 from nameplate.report import numbers
 from nameplate.report.layout import Cell, heading, indented
 from nameplate.report.safe import safe
-from nameplate.report.soak_words import SERIES, change, moment, quantity
+from nameplate.report.soak_words import SERIES, change, material_words, moment, quantity
 from nameplate.report.style import style_of
 from nameplate.report.table import Column, FittingTable
 from nameplate.verdict.drift import Drift, SeriesDrift
@@ -65,7 +65,7 @@ def _row(held: SeriesDrift) -> Sequence[Cell]:
         quantity(held.level, held.unit),
         f"{change(held)}{share}" if held.change is not None else safe(held.detail, 80),
         numbers.ABSENT if held.change_low is None else numbers.between(low, high),
-        quantity(held.material, held.unit),
+        material_words(held),
         numbers.ABSENT if held.p_value is None else f"{held.p_value:.2g}",
         f"{held.n:,}",
         numbers.ABSENT if held.effective is None else f"{held.effective:.1f}",

@@ -12,7 +12,7 @@ from nameplate.measure.soak.result import SoakResult
 from nameplate.measure.soak.window import Spread
 from nameplate.report import numbers
 from nameplate.verdict.collapse import Collapse
-from nameplate.verdict.drift import Drift, SeriesDrift
+from nameplate.verdict.drift import Drift, SeriesDrift, of_client, of_server, worst_of
 
 SERIES = {
     "ttft_p50": "TTFT p50",
@@ -66,14 +66,88 @@ def spread(held: Spread | None) -> str:
 
 
 def conclusion(drift: Drift) -> str:
-    """Say the drift verdict in a sentence without an end: the worst series first, each with its size and date."""
-    worst = [held for held in drift.series if held.conclusion == drift.conclusion]
-    if drift.conclusion == "steady":
-        return "steady: no series changed by as much as matters"
-    if drift.conclusion == "undecided":
+    """Say in a sentence without an end whether the server stayed what it was: its worst series, with size and date."""
+    series = of_server(drift)
+    found = worst_of(series)
+    worst = [held for held in series if held.conclusion == found]
+    if found == "steady":
+        return "steady: no series of the server changed by as much as matters"
+    if found == "undecided":
         named = _named(worst)
         return f"not decided whether it is steady{f' ({named})' if named else ''}"
-    return "; ".join(_said(held) for held in worst)
+    said = "; ".join(_said(held) for held in worst)
+    open_ = [held for held in series if held.conclusion == "undecided"]
+    return f"{said}; not decided: {_named(open_)}" if open_ else said
+
+
+def client_words(drift: Drift) -> str:
+    """Say what became of the client's own series, which tell nothing of the server; nothing where they are steady."""
+    said = "; ".join(
+        f"{_named([held])}: not decided" if held.conclusion == "undecided" else _said(held)
+        for held in of_client(drift)
+        if held.conclusion != "steady"
+    )
+    return f"{said[:1].upper()}{said[1:]}; this is the load process, not the server." if said else ""
+
+
+def lost_words(result: SoakResult) -> str:
+    """Say how often and for how long the server was lost; nothing where it never was."""
+    outages = [outage for segment in result.segments for outage in segment.outages]
+    if not outages:
+        return ""
+    times = "" if len(outages) == 1 else f" {len(outages):,} times"
+    away = [outage.away_ns for outage in outages if outage.back_ns is not None]
+    known_s = sum(away_ns or 0 for away_ns in away) / 1e9
+    lasted = f" for {numbers.rough(known_s)}{' in all' if times else ''}" if known_s else ""
+    back = "" if len(away) == len(outages) else " and had not come back when observation ended"
+    return f"The server was lost{times}{lasted}{back}"
+
+
+def failed_words(contract: Contract, result: SoakResult) -> str:
+    """Say how many requests failed and by what that is allowed; nothing where none did."""
+    held, terms = result.counts, contract.soak
+    if not held.failed:
+        return ""
+    said = f"{held.failed:,} of {held.sent:,} requests failed"
+    limit = None if terms is None else terms.max_error_rate
+    if limit is None or held.failed > limit * held.sent:
+        return said
+    return f"{said}, which --max-error-rate {limit * 100:.6g}% allows"
+
+
+def losses(contract: Contract, result: SoakResult) -> str:
+    """Say losses of the server and failed requests in a sentence; nothing where there was neither."""
+    said = ": ".join(words for words in (lost_words(result), failed_words(contract, result)) if words)
+    return f"{said}." if said else ""
+
+
+def limit_words(contract: Contract, result: SoakResult) -> str:
+    """Say from which change on a series fails the soak, with the floors that are above the share asked for."""
+    limit = None if contract.soak is None else contract.soak.max_drift
+    if limit is None:
+        return ""
+    floors = [
+        f"{SERIES.get(held.series, held.series)} {quantity(held.material, held.unit)}"
+        for held in result.drift.series
+        if held.counts and on_floor(held)
+    ]
+    said = f"--max-drift {limit * 100:.6g}% of a series' level"
+    return f"{said}, or its floor where that is more ({', '.join(dict.fromkeys(floors))})" if floors else said
+
+
+def on_floor(held: SeriesDrift) -> bool:
+    """Tell whether what matters of a series is its floor and not a share of its level."""
+    if held.material is None or held.level is None:
+        return False
+    return held.material > held.material_share * abs(held.level)
+
+
+def material_words(held: SeriesDrift) -> str:
+    """Say from which change on a series matters: a share of its level, or its floor where that is more."""
+    said, share = quantity(held.material, held.unit), f"{held.material_share * 100:.6g}%"
+    if held.material is None or held.level is None:
+        return said
+    return f"{said} (floor; {share} is less)" if on_floor(held) else f"{said} ({share})"
 
 
 def _said(held: SeriesDrift) -> str:

@@ -20,6 +20,7 @@ from nameplate.report.safe import safe, safe_text
 from nameplate.report.style import status, style_of, warnings
 from nameplate.report.table import Column, FittingTable
 from nameplate.report.waits import waits_table
+from nameplate.report.words import promise
 from nameplate.report.work import load_of, start_of, work_lines
 from nameplate.statistics.percentile import Distribution
 from nameplate.verdict.gate import MEANING
@@ -58,7 +59,10 @@ def _answer(result: TrialResult) -> RenderableType:
     plan, verdict = result.plan, result.verdict
     first = Text(verdict.status, style=style_of(verdict.status))
     what = f"{plan.requests:,} requests {load_of(plan)}"
-    if verdict.slos:
+    if verdict.slos and verdict.status == "invalid":
+        promised = promise([one.slo for one in verdict.slos])
+        first.append(f": {what}; no verdict on {promised}", style="default bold")
+    elif verdict.slos:
         said = ", ".join(
             f"{numbers.promise(one.slo)}: {judged(one, one.whole)} (n {one.whole.n:,})"
             for one in verdict.slos

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nameplate.contract.contract import Contract
+from nameplate.contract.errors import ServerError
 from nameplate.contract.levels import Levels, levels_of
 from nameplate.contract.slo import Slo
 from nameplate.measure.plate import Plate, PlateShape
@@ -46,9 +47,14 @@ def answer(shape: PlateShape, contract: Contract) -> str:
     why = {
         Status.budget: "the budget ended before any level was confirmed",
         Status.invalid: "the evidence does not support one",
-        Status.interrupted: "the study was interrupted",
+        Status.interrupted: "the server was lost" if lost(shape) else "the study was interrupted",
     }.get(status, "nothing was confirmed")
     return f"No number for {shape.shape} requests under {held}: {why}."
+
+
+def lost(shape: PlateShape) -> bool:
+    """Tell whether a lost server ended the search, and not a person."""
+    return shape.status is Status.interrupted and shape.exit_code == ServerError.exit_code
 
 
 def _named(judged: Sequence[int], levels: Levels) -> str:
@@ -85,6 +91,11 @@ def meaning(shape: PlateShape, contract: Contract) -> str:
             )
         case Status.invalid:
             return "Trials broke the contract, so they say nothing about capacity. Mend what is named and run again."
+        case Status.interrupted if lost(shape):
+            return (
+                "The server stopped answering, so the study could not go on. What was sealed until then stands. Find "
+                "out why it was lost, and go on with --resume."
+            )
         case Status.interrupted:
             return "What was sealed until then stands. Go on with --resume."
 

@@ -32,7 +32,7 @@ of this size, and does not claim that there is none: shorter windows tell more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from msgspec import Struct, structs
@@ -95,6 +95,9 @@ TERMS: dict[Series, Terms] = {
     "kv_floor": Terms("share of the pool", "up", 0.02),
     "client_memory": Terms("bytes", "up", 16 * 2.0**20),
 }
+
+# What the load process is like, and not the server.
+OF_CLIENT: tuple[Series, ...] = ("client_memory",)
 
 # From best to worst: the overall conclusion is the worst of its series.
 SEVERITY: tuple[Conclusion, ...] = (
@@ -213,8 +216,7 @@ def judge_drift(points: Sequence[SeriesPoints], *, material_share: float | None 
         for series in points
     )
     weighed = [held for held in found if held.counts]
-    worst = max((SEVERITY.index(held.conclusion) for held in weighed), default=SEVERITY.index("undecided"))
-    conclusion = SEVERITY[worst]
+    conclusion = worst_of(weighed)
     said = tuple(f"{held.series}: {held.detail}" for held in weighed if held.conclusion == conclusion)
     known = {series.series for series in points}
     return Drift(
@@ -226,6 +228,22 @@ def judge_drift(points: Sequence[SeriesPoints], *, material_share: float | None 
         family_alpha=FAMILY_ALPHA,
         tested=tested,
     )
+
+
+def worst_of(series: Iterable[SeriesDrift]) -> Conclusion:
+    """Return the worst conclusion of these series; undecided where there is none."""
+    found = [SEVERITY.index(held.conclusion) for held in series]
+    return SEVERITY[max(found, default=SEVERITY.index("undecided"))]
+
+
+def of_server(drift: Drift) -> tuple[SeriesDrift, ...]:
+    """Return the series that tell of the server and weigh in the verdict."""
+    return tuple(held for held in drift.series if held.counts and held.series not in OF_CLIENT)
+
+
+def of_client(drift: Drift) -> tuple[SeriesDrift, ...]:
+    """Return the series that tell of the load process and weigh in the verdict."""
+    return tuple(held for held in drift.series if held.counts and held.series in OF_CLIENT)
 
 
 def judge_series(

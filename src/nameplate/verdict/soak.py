@@ -237,13 +237,15 @@ def _load(facts: SoakFacts) -> Iterable[GateJudged]:
 
 
 def _limits(facts: SoakFacts) -> Iterable[GateJudged]:
-    """Judge drift, and whether the soak was as long as it was to be."""
+    """Judge drift, and whether the soak was as long as it was to be and saw any request end."""
     collapsed = [held for held in facts.drift.series if held.conclusion == "collapsed"]
     if collapsed:
         yield _gate("collapse", "fail", "; ".join(f"{held.series} {held.detail}" for held in collapsed))
     if facts.max_drift is not None:
         judged = [judge_worse(held) for held in facts.drift.series if held.counts]
         yield _gate("max_drift", *combine_worse(judged, facts.max_drift))
+    if facts.sent and facts.open == facts.sent:
+        yield _gate("ended", "inconclusive", f"not one of {facts.sent} requests came to an end")
     if facts.submitted_s < WHOLE_SHARE * facts.planned_s:
         detail = f"load was submitted for {facts.submitted_s:.0f} s of {facts.planned_s:.0f} s"
         yield _gate("duration", "inconclusive", detail)

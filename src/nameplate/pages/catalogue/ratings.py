@@ -29,6 +29,7 @@ from nameplate.report.soak_words import load_of
 from nameplate.report.words import promise
 from nameplate.verdict.boundary import Status
 from nameplate.verdict.curve import Curve
+from nameplate.verdict.drift import of_server, worst_of
 
 _LIMIT = 200
 # A file of another tool may hold a sweep; beyond so many runs a catalogue is no place to read it.
@@ -201,7 +202,7 @@ def _soak(contract: Contract, result: SoakResult) -> Rating:
         value=kept if verdict.status == "pass" else None,
         unit="tok/s",
         status=verdict.status,
-        detail=f"{result.drift.conclusion} over {_hours(contract.soak.soak if contract.soak else None)}",
+        detail=f"{worst_of(of_server(result.drift))} over {_hours(contract.soak.soak if contract.soak else None)}",
     )
 
 

@@ -13,7 +13,7 @@ from nameplate.pages.words import badge, facts, tone
 from nameplate.report import numbers
 from nameplate.report.certainty import percent
 from nameplate.report.safe import safe
-from nameplate.report.words import answer, meaning, operating, promise
+from nameplate.report.words import answer, lost, meaning, operating, promise
 from nameplate.verdict.certify import Certified
 
 
@@ -39,6 +39,11 @@ def answer_block(subject: RatedSubject) -> h.Element:
     ]
 
 
+def _chip(shape: PlateShape) -> h.Element:
+    """Return a shape's status; of a search that a lost server ended, that it was lost."""
+    return badge("server lost", "lost") if lost(shape) else badge(shape.status)
+
+
 def _about(subject: RatedSubject) -> str:
     said = [promise(subject.plate.contract.slos)]
     if any(shape.confirmations for shape in subject.plate.shapes):
@@ -56,7 +61,7 @@ def _standing(shape: PlateShape) -> h.Node:
         f"{numbers.share(one.whole.bound)} of requests over, with {percent(one.confidence)} confidence"
         for one in found
     )
-    return [badge(shape.status), " ", h.span(".soft")[safe(said, 800) or "nothing certified"]]
+    return [_chip(shape), " ", h.span(".soft")[safe(said, 800) or "nothing certified"]]
 
 
 def shape_facts(shape: PlateShape, subject: RatedSubject, position: int) -> h.Element:
@@ -72,7 +77,7 @@ def shape_facts(shape: PlateShape, subject: RatedSubject, position: int) -> h.El
         ],
         facts(
             [
-                ("Status", [badge(shape.status), " ", safe(meaning(shape, contract), 600)]),
+                ("Status", [_chip(shape), " ", safe(meaning(shape, contract), 600)]),
                 None if shape.status == "confirmed" else ("Because", safe(shape.reason, 1500)),
                 (term("operate at", "Operate at"), operating(shape, contract)),
                 (term("certified", "Certified"), _certificates(shape, levels)),

@@ -16,9 +16,19 @@ from nameplate.pages.words import badge, tone
 from nameplate.report import numbers
 from nameplate.report.safe import safe
 from nameplate.report.soak import cut_words, misleading_words
-from nameplate.report.soak_words import conclusion, load_of, sooner, sums
+from nameplate.report.soak_words import (
+    client_words,
+    conclusion,
+    limit_words,
+    load_of,
+    losses,
+    sooner,
+    sums,
+)
 from nameplate.report.words import promise
 from nameplate.statistics.censoring import CensoredPercentile
+from nameplate.verdict.drift import of_server, worst_of
+from nameplate.verdict.max_drift import judge_worse
 
 RECORD = "soak.json"
 _GATES = {
@@ -38,15 +48,18 @@ def answer_block(subject: SoakSubject) -> h.Element:
         ]
     verdict = result.verdict
     status = "running" if record.exit_code is None else verdict.status
+    said, lost = sentence(record, result), losses(record.contract, result)
+    drift = worst_of(of_server(result.drift))
     misleads = misleading_words(result, open_loop=is_open(record.contract))
     told = {slo.detail for slo in verdict.slos}
     return h.section(document(RECORD, subject.name), class_=f"answer tone-{tone(status)}")[
-        h.h1[safe(sentence(record, result), 600)],
+        h.h1[safe(said, 600)],
+        h.p(".lead")[safe(lost, 600)] if lost[1:].rstrip(".") not in said else None,
         h.p(".lead")[h.strong[safe(_drift_sentence(result), 900)]],
         h.p[
             badge(status),
             " ",
-            badge(f"drift: {result.drift.conclusion}", drift_tone(result.drift.conclusion)),
+            badge(f"drift: {drift}", "none" if lost and drift == "steady" else drift_tone(drift)),
             " ",
             _simulated(subject),
             h.span(".soft")[
@@ -58,7 +71,11 @@ def answer_block(subject: SoakSubject) -> h.Element:
             [
                 h.li[safe(said, 1000)]
                 for said in (
-                    *([misleads] if misleads else ()),
+                    *(
+                        said
+                        for said in (misleads, client_words(result.drift), _limit(record, result))
+                        if said
+                    ),
                     *cut_words(record),
                     *(
                         reason
@@ -82,24 +99,43 @@ def sentence(record: SoakRecord, result: SoakResult) -> str:
         case "pass" if promised:
             return f"Kept for {lasted}: {promised}, with {load}"
         case "pass":
-            left = result.counts.open
-            beside = f", {left:,} of {result.counts.sent:,} requests were left without an end" if left else ""
-            return f"No failure that counts in {lasted} of {load}{beside}; no latency was promised"
+            return f"{_passing(contract, result)} in {lasted} of {load}; no latency was promised"
         case "fail":
-            return _failing(result, promised, f"{load} for {lasted}")
+            return _failing(contract, result, promised, f"{load} for {lasted}")
+        case "inconclusive" if result.counts.sent and result.counts.open == result.counts.sent:
+            return (
+                f"Nothing was shown: not one of {result.counts.sent:,} requests ended, in {lasted} of {load}"
+            )
         case "inconclusive":
             return f"Not decided: {promised or 'the gates'}, after {lasted} of {load}"
     return f"Invalid: {lasted} of {load} say nothing of the server"
 
 
-def _failing(result: SoakResult, promised: str, load: str) -> str:
+def _passing(contract: Contract, result: SoakResult) -> str:
+    """Say of a soak without a promise what failed all the same, and how many requests were left."""
+    held = result.counts
+    said = losses(contract, result).rstrip(".") or "No request failed"
+    said += "," if held.failed and not held.open else ""
+    return f"{said}, {held.open:,} of {held.sent:,} were left without an end," if held.open else said
+
+
+def _limit(record: SoakRecord, result: SoakResult) -> str:
+    limit = limit_words(record.contract, result)
+    return f"Drift fails from {limit} on." if limit else ""
+
+
+def _failing(contract: Contract, result: SoakResult, promised: str, load: str) -> str:
     """Say what did not hold: a promise first, then what stands before all of them, and under which load."""
     broken = [numbers.promise(slo.slo) for slo in result.verdict.slos if slo.status == "fail"]
     failing = {gate.gate for gate in result.verdict.gates if gate.status == "fail"}
     beside = []
     if result.counts.failed and failing & {"max_error_rate", *result.counts.failed_by}:
-        beside.append(f"{result.counts.failed:,} of {result.counts.sent:,} requests failed")
+        lost = losses(contract, result).rstrip(".")
+        beside.append(lost[:1].lower() + lost[1:])
         failing -= {"max_error_rate", *result.counts.failed_by}
+    if "max_drift" in failing and _only_client(result):
+        beside.append("the load process, not the server, drifted beyond the limit")
+        failing -= {"max_drift"}
     beside += [_GATES.get(name, f"{name.replace('_', ' ')} does not hold") for name in sorted(failing)]
     if broken:
         said = "; ".join((f"Not kept: {', '.join(broken)}", *beside))
@@ -109,8 +145,15 @@ def _failing(result: SoakResult, promised: str, load: str) -> str:
     return f"{said[:1].upper()}{said[1:]}{kept} ({load})"
 
 
+def _only_client(result: SoakResult) -> bool:
+    """Tell whether no series of the server is beyond the limit on drift."""
+    return not any(judge_worse(held).status == "fail" for held in of_server(result.drift))
+
+
 def _drift_sentence(result: SoakResult) -> str:
     said = conclusion(result.drift)
+    if any(segment.outages for segment in result.segments):
+        said = f"while it answered: {said}"
     return f"{said[:1].upper()}{said[1:]}."
 
 

@@ -10,13 +10,24 @@ from nameplate.pages.table import Cell, Column, table
 from nameplate.pages.words import badge, facts
 from nameplate.report import numbers
 from nameplate.report.safe import safe
-from nameplate.report.soak_words import SERIES, change, moment, quantity
-from nameplate.verdict.drift import LEAST_WINDOWS, SeriesDrift
+from nameplate.report.soak_words import (
+    SERIES,
+    change,
+    client_words,
+    material_words,
+    moment,
+    quantity,
+)
+from nameplate.verdict.drift import LEAST_WINDOWS, SeriesDrift, of_server, worst_of
 
 
 def drift_section(result: SoakResult) -> h.Element:
     """Return the drift verdict."""
     drift, warm_up = result.drift, result.warm_up
+    held = of_server(drift)
+    found = worst_of(held)
+    why = [f"{one.series}: {one.detail}" for one in held if one.conclusion == found]
+    client = client_words(drift)
     columns = (
         Column("series", kind="text"),
         Column("conclusion", kind="text"),
@@ -41,10 +52,11 @@ def drift_section(result: SoakResult) -> h.Element:
     return h.section(aria_label="Drift")[
         h.h2["Did the server stay what it was?"],
         h.p[
-            badge(drift.conclusion, drift_tone(drift.conclusion)),
+            badge(found, drift_tone(found)),
             " ",
-            safe("; ".join(drift.reasons[:6]), 1500),
+            safe("; ".join(why[:6]) or "no series of the server could be read", 1500),
         ],
+        h.p[safe(client, 600)] if client else None,
         table(columns, rows, "Every series with its conclusion", sortable=False),
         h.details[
             h.summary["Methods and thresholds"],
@@ -115,7 +127,7 @@ def _row(held: SeriesDrift, path: str) -> list[Cell | str]:
             f"{path}.change",
         ),
         Cell(interval, classes="nowrap"),
-        Cell(quantity(held.material, held.unit), held.material, f"{path}.material"),
+        Cell(material_words(held), held.material, f"{path}.material"),
         Cell(None if held.p_value is None else f"{held.p_value:.2g}", held.p_value, f"{path}.p_value"),
         Cell(f"{held.n:,}", held.n, f"{path}.n"),
         Cell(

@@ -11,7 +11,9 @@ from nameplate.pages.words import badge, tone
 from nameplate.report import numbers
 from nameplate.report.boundary import judged
 from nameplate.report.safe import safe
+from nameplate.report.words import promise
 from nameplate.report.work import load_of, start_of
+from nameplate.verdict.gate import MEANING
 
 _REASON_LIMIT = 1500
 
@@ -62,7 +64,16 @@ def sentence(trial: TrialSubject, sent: int) -> str:
     what = f"{found.sent:,} requests {load_of(plan)}"
     if not result.verdict.slos:
         return f"{_capital(result.verdict.status)}: {what}. No promise was given, so the gates alone decide."
+    if result.verdict.status == "invalid":
+        promised = promise([one.slo for one in result.verdict.slos])
+        return f"Invalid: {what} say nothing of {promised}, because {_why(result)}."
     return f"{_capital(result.verdict.status)}: {what}; {_values(result)}."
+
+
+def _why(result: TrialResult) -> str:
+    """Say in words what makes a trial invalid: each broken gate by what it means."""
+    broken = [gate.gate for gate in result.gates if gate.status == "invalid"]
+    return "; ".join(MEANING[gate] for gate in broken) or "its evidence does not support a verdict"
 
 
 def _values(result: TrialResult) -> str:

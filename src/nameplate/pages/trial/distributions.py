@@ -58,8 +58,9 @@ def distributions(trial: TrialSubject, read: TrialRows, alike: Alike | None = No
     if not panels:
         return None
     never = sum(row.first_output_ns is None for row in rows)
+    invalid = trial.result is not None and trial.result.verdict.status == "invalid"
     return figure(
-        "How each latency is distributed",
+        f"How each latency {'of an invalid trial ' if invalid else ''}is distributed",
         _about(len(rows), never, len(phases) > 1, gaps=bool(read.timelines), unreached=unreached),
         panels,
         None if folded else _table(table_rows),

@@ -29,6 +29,8 @@ def promises(result: TrialResult) -> h.Node:
     """Return each promise with its status and its judged value by phase; nothing where none was given."""
     if not result.verdict.slos:
         return None
+    if result.verdict.status == "invalid":
+        return _unjudged(result)
     columns = (
         Column("promise", kind="text"),
         Column("status", kind="text"),
@@ -49,6 +51,15 @@ def promises(result: TrialResult) -> h.Node:
         if result.plan.arrivals is None
         else "Judged from schedule.",
     )
+
+
+def _unjudged(result: TrialResult) -> h.Element:
+    """Return the promises of an invalid trial, which judges none of them."""
+    columns = (Column("promise", kind="text"), Column("verdict", kind="text"))
+    rows: list[list[Cell | str]] = [
+        [numbers.promise(one.slo), Cell("none: the trial is invalid")] for one in result.verdict.slos
+    ]
+    return table(columns, rows, "What was promised, and not judged")
 
 
 def _promise(one: SloResult, path: str) -> list[Cell | str]:
@@ -103,7 +114,10 @@ def latency_table(result: TrialResult, *, folded: bool = False) -> h.Node:
         else f"opening: the first request of each slot (n {latencies.opening.requests:,}); "
         f"steady: the rest (n {latencies.steady.requests:,})."
     )
-    return table(columns, rows, "Latency of all measured requests", note=f"{said} {numbers.UNSUPPORTED_NOTE}")
+    invalid = result.verdict.status == "invalid"
+    of = "Latency of all measured requests" + (" of an invalid trial" if invalid else "")
+    marked = "The trial is invalid: these values decide nothing. " if invalid else ""
+    return table(columns, rows, of, note=f"{marked}{said} {numbers.UNSUPPORTED_NOTE}")
 
 
 def _tells(latencies: PhaseLatencies, name: str, opened: bool, cut: bool) -> bool:
