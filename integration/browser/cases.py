@@ -91,7 +91,7 @@ SOAK = (
     Case("soak/outage", (*CALM, "--duration", "40m", "--fault", "restart:90@200", "--max-error-rate", "50%")),
     Case("soak/drifting", (*CALM, "--duration", "60m", "--fault", "slowing:3", "--max-drift", "20%"), 1),
     Case("soak/collapsed", (*CALM, "--duration", "30m", "--fault", "restart:7200@200"), 5),
-    Case("soak/left", ("soak", "sim:demo", "--shape", "1024/2048", "-c", "38", "--duration", "4s", "--drain", "1s")),
+    Case("soak/left", ("soak", "sim:demo", "--shape", "1024/2048", "-c", "38", "--duration", "4s", "--drain", "1s"), 3),
 )  # fmt: skip
 
 FAILURES = (

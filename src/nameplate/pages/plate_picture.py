@@ -13,7 +13,6 @@ from nameplate.ratingplate.reading import read_rating_plate
 from nameplate.ratingplate.svg import draw
 from nameplate.ratingplate.words import sentence
 
-
 # Whether what stands within is contradicted by its evidence: a plate stands for a rating, so none is drawn there.
 CONTRADICTED: h.Context[bool] = h.Context("contradicted", default=False)
 

@@ -97,3 +97,32 @@ def test_a_link_in_place_of_a_file_is_not_opened(sealed: Path, tmp_path: Path) -
     (directory / layout.REQUESTS).unlink()
     (directory / layout.REQUESTS).symlink_to(sealed / layout.REQUESTS)
     assert check(directory, full=False).exit_code == 4
+
+
+def test_contradicted_evidence_has_no_answer(sealed_study: Path, tmp_path: Path) -> None:
+    """Its headline names what is contradicted, without number or status; no plate is drawn of it."""
+    directory = copy_of(sealed_study, tmp_path)
+    sound = report_page([gather(directory)], [check(directory, full=False)])
+    plate = msgspec.json.decode((directory / layout.PLATE).read_bytes())
+    plate["shapes"][0]["rated"] = 4321
+    (directory / layout.PLATE).write_bytes(msgspec.json.encode(plate))
+    page = report_page([gather(directory)], [check(directory, full=False)])
+    answers = [page.partition('class="answer')[2].partition("</section>")[0] for page in (sound, page)]
+    assert "its evidence contradicts what is published (plate: shapes.0.rated)" in answers[1]
+    assert "4321" not in answers[1] and "4,321" not in answers[1]
+    status = plate["shapes"][0]["status"]
+    assert f">{status}</span>" in answers[0] and f">{status}</span>" not in answers[1]
+    assert ('class="plate"' in sound, 'class="plate"' in page) == (True, False)
+    assert "The rating plate is left out" in page and 'class="contradicted"' not in sound
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_changed_trial_has_no_verdict_in_its_answer(sealed: Path, tmp_path: Path, several: bool) -> None:
+    """Alone or beside a sound one: of the changed run there is no status, of the other there is."""
+    directory = copy_of(sealed, tmp_path)
+    with (directory / layout.REQUESTS).open("ab") as stream:
+        stream.write(b"\n")
+    runs = [directory, sealed] if several else [directory]
+    page = report_page([gather(run) for run in runs], [check(run, full=False) for run in runs])
+    assert f"was changed after it was sealed (manifest: {layout.REQUESTS}" in page
+    assert page.count("<h1>Pass: ") == (1 if several else 0)

@@ -21,7 +21,7 @@ from nameplate.report.tests.rendering import (
     text_of,
     verdict_of,
 )
-from nameplate.report.words import answer
+from nameplate.report.words import answer, meaning
 from nameplate.verdict.boundary import Status, boundary
 from nameplate.verdict.shape import ShapeVerdict
 
@@ -117,6 +117,17 @@ def test_every_status_has_its_sentence(status: Status, levels: dict[int, str], s
     assert says in answer(plate.shapes[0], CONTRACT)
     text = shown(plate)
     assert "\x1b" not in text and f"{status}: " in text and "because of \\x1b[2J" in text
+
+
+def test_a_lost_server_is_not_said_to_be_an_interruption() -> None:
+    """With exit code 5 the sentence and its meaning say that the server was lost; with 130 they do not."""
+    for code, says in ((5, True), (130, False)):
+        found = boundary(Status.interrupted, {}, exit_code=code)
+        verdict = ShapeVerdict(SHAPE, found, (), None, "x")
+        shape = build_plate(CONTRACT, [verdict], [], identity(), study_manifest_sha256=None).shapes[0]
+        assert ("the server was lost" in answer(shape, CONTRACT)) is says
+        assert ("the study was interrupted" in answer(shape, CONTRACT)) is not says
+        assert ("The server stopped answering" in meaning(shape, CONTRACT)) is says
 
 
 def test_rated_zero_is_an_answer_and_not_an_absence() -> None:

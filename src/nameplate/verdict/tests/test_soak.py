@@ -101,6 +101,8 @@ def test_a_sound_soak_passes() -> None:
         ({"submitted_s": 1800}, "inconclusive"),
         ({"submitted_s": 1800, "overruns": (Overrun(segment="s", limit=64, at_s=1800.0),)}, "fail"),
         ({"slos": (SloCount(slo=SLO),)}, "inconclusive"),
+        ({"open": 99}, "pass"),
+        ({"open": 100}, "inconclusive"),
     ],
 )
 def test_gates(more: dict[str, object], status: str) -> None:

@@ -16,6 +16,7 @@ from nameplate.pages.gather import gather
 from nameplate.pages.report import report_page
 from nameplate.pages.subject import TrialSubject
 from nameplate.sim.app import App
+from nameplate.sim.faults import FaultPlan, parse_fault
 from nameplate.sim.presets import DEMO
 from nameplate.verify.tests.making import edit_lines, make_trial
 
@@ -119,3 +120,16 @@ def test_an_open_loop_is_told_from_schedule(tmp_path: Path) -> None:
     page = page_of(tmp_path / "t")
     assert "ECDF of TTFT from schedule" in page and "Judged from schedule." in page
     assert "in the order in which they were due" in page
+
+
+def test_an_invalid_trial_gives_no_verdict_of_its_promise(tmp_path: Path) -> None:
+    """It says why it is invalid; the promise neither holds nor fails, and its values are marked."""
+    faults = FaultPlan((parse_fault("early_stop:4@every 2"),))
+    make_trial(tmp_path / "t", app=App(DEMO), requests=8, slo="ttft p95 < 500ms", faults=faults)
+    page = page_of(tmp_path / "t")
+    (heading,) = re.findall(r"<h1>(.*?)</h1>", page, re.S)
+    assert heading.startswith("Invalid: 8 requests") and "say nothing of ttft p95 &lt; 500 ms" in heading
+    assert "answers have another length than was asked for" in heading
+    assert "holds" not in heading and " ms:" not in heading and "(n 8)" not in heading
+    assert "none: the trial is invalid" in page and "verdict.slos" not in page
+    assert "Latency of all measured requests of an invalid trial" in page
