@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec import structs
 
@@ -14,7 +16,7 @@ from nameplate.pages.report import report_page
 from nameplate.pages.soak.answer import sentence
 from nameplate.pages.soak.tests.soaks import subject
 from nameplate.pages.subject import SoakSubject
-from nameplate.pages.tests.standing import Read
+from nameplate.pages.tests.reading import Page
 from nameplate.report.soak_words import client_words, conclusion, limit_words, losses
 from nameplate.verdict.collapse import Collapse
 from nameplate.verdict.drift import Drift, SeriesPoints, judge_drift
@@ -35,7 +37,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> SoakSubject:
     return subject([piece(tmp_path_factory.mktemp("calm") / "soak.s1", window_s=120)])
 
 
-def judged(of: SoakSubject, verdict: SoakVerdict, drift: Drift | None = None, **terms: float) -> SoakSubject:
+def judged(of: SoakSubject, verdict: SoakVerdict, drift: Drift | None = None, **terms: Any) -> SoakSubject:
     """Return the soak with this verdict and drift, and with limits in its contract."""
     result, contract = of.record.result, of.record.contract
     assert result is not None
@@ -77,7 +79,7 @@ def test_a_loss_that_was_allowed_is_in_the_answer(lost: SegmentResult) -> None:
     assert said(of).startswith("The server was lost for ") and "No failure" not in said(of)
     assert f"{failed}, which --max-error-rate 50% allows" in said(of)
     assert losses(of.record.contract, result) in f"{said(of).partition(', in ')[0]}."
-    assert "While it answered: " in Read(report_page([of])).text
+    assert "While it answered: " in Page(report_page([of])).text
 
 
 def test_a_soak_without_a_failure_says_so(calm: SoakSubject) -> None:
@@ -150,5 +152,5 @@ def test_the_share_that_was_asked_for_stands_beside_floors(calm: SoakSubject) ->
     assert words == (
         "--max-drift 20% of a series' level, or its floor where that is more (TTFT p50 10.00 ms)"
     )
-    page = Read(report_page([of])).text
+    page = Page(report_page([of])).text
     assert words in page and "10.00 ms (floor; 20% is less)" in page
