@@ -95,6 +95,9 @@ def _head(column: Column, sortable: bool) -> h.Element:
         attributes["title"] = column.title
     if column.field:
         attributes["data-field"] = column.field
+    if not column.head:
+        # A button without words is none; who does not see the column is told its name.
+        return h.th({**attributes, "aria-label": column.csv_name or "remarks"})
     if not sortable:
         return h.th(attributes)[column.head]
     return h.th({**attributes, "aria-sort": "none"})[h.button(type="button")[column.head]]

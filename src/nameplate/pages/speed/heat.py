@@ -238,7 +238,7 @@ def _scale(measures: Sequence[Measure], spans: Sequence[Span | None]) -> h.Node:
         lines.append(
             h.p(class_=f"scale s-m{number}")[
                 f"{measure.name}: {write(pale)}",
-                h.span(".ramp", aria_label="pale to strong"),
+                h.span(".ramp", role="img", aria_label="pale to strong"),
                 f"{write(strong)}; the stronger the better, by logarithm",
             ]
         )
