@@ -70,18 +70,22 @@ def _write(made: Export, format_: str, out: Path | None) -> None:
 
 
 def _into_directory(documents: tuple[Document, ...], out: Path) -> None:
+    from nameplate.report.writing import unwritable
+
     try:
         out.mkdir(parents=True)
     except FileExistsError:
         raise _exists(out) from None
     except OSError as error:
-        raise _cannot(out, error) from None
+        raise unwritable(out, error) from None
     for document in documents:
         _into_file(document.write, out / document.name)
 
 
 def _into_file(write: Write, out: Path) -> None:
     """Write a file whole or not at all: what fails half way leaves nothing that looks like a result."""
+    from nameplate.report.writing import unwritable
+
     if out.exists() or out.is_symlink():
         raise _exists(out)
     part = out.with_name(f".{out.name}.{os.getpid()}.part")
@@ -93,12 +97,8 @@ def _into_file(write: Write, out: Path) -> None:
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise _cannot(out, error) from None
+        raise unwritable(out, error) from None
 
 
 def _exists(out: Path) -> CallerError:
     return CallerError(f"{out} exists already.", hint="Choose another --out.")
-
-
-def _cannot(out: Path, error: OSError) -> CallerError:
-    return CallerError(f"{out} cannot be written: {error.strerror}.", hint="Choose another --out.")

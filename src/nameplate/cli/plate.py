@@ -7,6 +7,11 @@ from pathlib import Path
 
 import click
 
+# What a rated number rests on, as the checks are called.
+_CARRIES = ("study manifest", "plate")
+# More contradictions than these say nothing more.
+_SHOWN = 3
+
 
 @click.command("plate")
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
@@ -46,6 +51,7 @@ def command(
     from nameplate.ratingplate.svg import draw
     from nameplate.ratingplate.text import as_text
     from nameplate.report.console import people
+    from nameplate.report.writing import write_whole
 
     printed = [markdown, text, as_json, str(svg) == "-", str(png) == "-"]
     if sum(printed) > 1:
@@ -53,6 +59,7 @@ def command(
             "Only one form can be printed.", hint="Name files for --svg and --png, or ask for one form."
         )
     held = read_rating_plate(directory)
+    _hold(directory)
     wrote: list[Path] = list(write_plate(directory)) if write else []
     drawn = [
         (path, data)
@@ -66,7 +73,7 @@ def command(
         if str(path) == "-":
             sys.stdout.buffer.write(data)
         else:
-            path.write_bytes(data)
+            write_whole(path, data)
             wrote.append(path)
     if as_json:
         print_json(read_plate(directory) if (directory / layout.PLATE).exists() else held)
@@ -79,6 +86,31 @@ def command(
     if not (any(printed) or drawn or write):
         people().print("--svg FILE and --png FILE draw it, --markdown prints it for a README.", markup=False)
     return 0
+
+
+def _hold(directory: Path) -> None:
+    """Hold what the plate is drawn from against its seals and the sealed results; EvidenceError where it is another."""
+    from nameplate.contract.errors import EvidenceError
+    from nameplate.evidence import layout
+    from nameplate.pages.checks import check
+    from nameplate.report.safe import safe
+
+    checked = check(directory, full=False)
+    told = [f"{one.of or one.name}: {one.detail}" for one in checked.failures]
+    why = "What is here is not what was sealed when the study ended, so no number of it is one to show."
+    if not told and (directory / layout.PLATE).exists():
+        found = {one.name: one for one in checked.found if not one.of}
+        lacking = [name for name in _CARRIES if name not in found or found[name].status != "pass"]
+        told = [f"{name}: {found[name].detail if name in found else 'not there'}" for name in lacking]
+        why = "Nothing carries the number where the sealed results are not beside it."
+    if not told:
+        return
+    more = f"; and {len(told) - _SHOWN:,} more" if len(told) > _SHOWN else ""
+    raise EvidenceError(
+        f"No plate is drawn of {directory}: {safe('; '.join(told[:_SHOWN]), 1000).rstrip('.')}{more}.",
+        why=why,
+        hint=f"nameplate verify {directory} makes every check.",
+    )
 
 
 def _print(text: str) -> None:

@@ -54,7 +54,8 @@ def rating_of(shape: PlateShape, contract: Contract) -> Rating:
     if rated:
         notes += _evidence(shape, contract)
     elif shape.rated:
-        notes.append(Field("Held", f"{levels.told(shape.rated)} {unit}, no rating"))
+        held = f"{levels.told(shape.rated)} {unit} {_trials(shape, shape.rated)}"
+        notes.append(Field("Held", f"{held}, no rating"))
     return Rating(
         subject=subject,
         number=levels.value(shape.rated) if rated and shape.rated is not None else None,
@@ -77,8 +78,11 @@ def _evidence(shape: PlateShape, contract: Contract) -> list[Field]:
     said = []
     if shape.pass_level is not None and shape.fail_level is not None:
         held, broke = levels.told(shape.pass_level), levels.told(shape.fail_level)
-        trials = contract.rules.confirmations
-        said.append(Field("Confirmed", f"{held} held, {broke} did not, in {trials} of {trials} trials each"))
+        above, below = _trials(shape, shape.pass_level), _trials(shape, shape.fail_level)
+        told = f"{held} held, {broke} did not, {above}"
+        if above != below:
+            told = f"{held} held {above}; {broke} did not, {below}"
+        said.append(Field("Confirmed", told))
     for one in shape.certified:
         bound = one.whole.bound
         said_of = f"{one.whole.over:,} of {one.whole.n:,} over the limit"
@@ -89,6 +93,19 @@ def _evidence(shape: PlateShape, contract: Contract) -> list[Field]:
         verdict = "yes" if one.holds else "no"
         said.append(Field(f"Certified {name}".strip(), f"{verdict}, {said_of}"))
     return said
+
+
+def _trials(shape: PlateShape, level: int) -> str:
+    """Say how many valid trials of a level agree, and how many requests were measured in each."""
+    judged = next((one for one in shape.levels if one.level == level), None)
+    sizes = [
+        one.correctness.sent for one in shape.confirmations if one.level == level and one.status != "invalid"
+    ]
+    if judged is None or not sizes:
+        return "in no trial that the plate lists"
+    least, most = (numbers.count(size, "request") for size in (min(sizes), max(sizes)))
+    agree = max(judged.passes, judged.fails)
+    return f"in {agree} of {judged.valid} trials of {numbers.between(least, most)} each"
 
 
 def _load(plate: Plate) -> str:

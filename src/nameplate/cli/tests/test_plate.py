@@ -103,6 +103,61 @@ def test_nothing_to_draw(run: Run, rated: str) -> None:
     assert "not ended" in err
 
 
+FORMS = ((), ("--svg", "a.svg"), ("--png", "-"), ("--markdown",), ("--write",), ("--json",))
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form[0] if form else "text")
+def test_a_forged_rating_is_not_drawn(run: Run, rated: str, form: tuple[str, ...]) -> None:
+    """A plate that says another number than the sealed results is refused, with both; no form of it is made."""
+    path = Path(rated) / layout.PLATE
+    drawn = (Path(rated) / layout.PLATE_TEXT).read_text()
+    forged = path.read_text().replace('"rated": 2', '"rated": 90')
+    path.write_text(forged)
+    code, out, err = run("plate", rated, *form)
+    said = json.loads(out)["error"]["what"] if form == ("--json",) else " ".join(err.split())
+    assert code == 4
+    assert "rated is 90, recomputed 2" in said
+    assert "90" not in out or form == ("--json",)
+    assert not Path("a.svg").exists()
+    assert (Path(rated) / layout.PLATE_TEXT).read_text() == drawn
+
+
+@pytest.mark.parametrize("gone", [layout.STUDY, layout.MANIFEST, layout.TRIALS, "all"])
+def test_a_number_without_its_evidence_is_not_drawn(run: Run, rated: str, gone: str) -> None:
+    """A plate without the sealed results beside it is a claim."""
+    for path in list(Path(rated).iterdir()):
+        if path.name == gone or (gone == "all" and path.name != layout.PLATE):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    code, out, err = run("plate", rated)
+    assert (code, out) == (4, "")
+    assert "No plate is drawn" in err
+
+
+def test_a_changed_trial_is_named(run: Run, rated: str) -> None:
+    """Evidence that was changed after its seal carries no plate, and the words say which."""
+    trial = next((Path(rated) / layout.TRIALS).iterdir())
+    with (trial / layout.REQUESTS).open("a") as stream:
+        stream.write("{}\n")
+    code, _, err = run("plate", rated)
+    assert code == 4
+    assert trial.name in err
+    assert layout.REQUESTS in err
+
+
+def test_a_place_that_cannot_be_written(run: Run, rated: str) -> None:
+    """Whoever names a place that takes no file is at fault, whatever is written there."""
+    Path("file").write_text("")
+    for form in ("--svg", "--png"):
+        code, _, err = run("plate", rated, form, "file/x")
+        assert code == 2
+        assert "cannot be written" in err
+    (Path(rated) / layout.PLATE_SVG).unlink()
+    (Path(rated) / layout.PLATE_SVG).mkdir()
+    code, _, err = run("plate", rated, "--write")
+    assert code == 2
+    assert "cannot be written" in err
+
+
 def test_a_plate_never_costs_the_study(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the plate cannot be drawn the study says so and ends as it would have."""
 

@@ -41,7 +41,7 @@ def rated(value: str = "9", number: float = 9, subject: str = "512 tokens in, 64
         unit="concurrent requests",
         notes=(
             Field("Operate at", "8"),
-            Field("Confirmed", "9 held, 10 did not, in 3 of 3 trials each"),
+            Field("Confirmed", "9 held, 10 did not, in 3 of 3 trials of 64 requests each"),
             Field(
                 "Certified", "no, 9 of 192 over the limit, so at most 8.0% with 95% confidence; 5% allowed"
             ),
@@ -58,7 +58,7 @@ def not_rated(stamp: str, reason: str = "At C=9 the trials disagree.") -> Rating
         unit="concurrent requests",
         stamp=stamp,
         reason=reason,
-        notes=(Field("Held", "8 concurrent requests, no rating"),),
+        notes=(Field("Held", "8 concurrent requests in 3 of 3 trials of 64 requests each, no rating"),),
     )
 
 

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from nameplate.contract.identity import Fact, Identity
 from nameplate.measure.curve_result import CurveResult
-from nameplate.measure.plate import Plate, PlateShape
+from nameplate.measure.plate import Plate, PlateShape, PlateTrial
 from nameplate.ratingplate.boundary import STAMPS, plate_of_boundary
 from nameplate.ratingplate.curve import plate_of_curve
 from nameplate.ratingplate.machine import machine_of, stamps_of
@@ -18,6 +18,7 @@ from nameplate.report.tests.speed_results import imported_result, speed_result
 from nameplate.report.tests.test_curve import climb, loads
 from nameplate.verdict.boundary import Status
 from nameplate.verdict.cell import CellStatus
+from nameplate.verdict.level import LevelVerdict
 
 PROVENANCE = Provenance(date="2026-11-30", evidence_sha256="cd" * 32)
 
@@ -44,12 +45,41 @@ def test_confirmed_capacity(study: Plate) -> None:
     assert held.terms[0].told == "ttft p95 < 12 s"
     notes = notes_of(rating)
     assert notes["Operate at"] == "7"
-    assert notes["Confirmed"] == "8 held, 9 did not, in 3 of 3 trials each"
+    sizes = {one.level: one.correctness.sent for one in study.shapes[0].confirmations}
+    assert sizes[8] == sizes[9]
+    assert notes["Confirmed"] == f"8 held, 9 did not, in 3 of 3 trials of {sizes[8]} requests each"
     certified = study.shapes[0].certified[0].whole
     assert f"{certified.over} of {certified.n} over the limit" in notes["Certified"]
     assert held.evidence_sha256 == study.study_manifest_sha256
     assert held.stamps == ()
     assert {one.name: one.text for one in held.machine}["Hardware"] is None
+
+
+def sized(trial: PlateTrial, sent: int) -> PlateTrial:
+    return structs.replace(trial, correctness=structs.replace(trial.correctness, sent=sent))
+
+
+def test_ratings_of_other_samples_read_otherwise(study: Plate) -> None:
+    """How many requests a trial measured stands on the plate, for either side where they differ."""
+    shape = study.shapes[0]
+    larger = tuple(sized(one, 1200) for one in shape.confirmations)
+    (rating,) = plate_of_boundary(with_shape(study, confirmations=larger), PROVENANCE).ratings
+    assert notes_of(rating)["Confirmed"] == "8 held, 9 did not, in 3 of 3 trials of 1,200 requests each"
+    uneven = tuple(sized(one, 32 if one.level == 8 else 36) for one in shape.confirmations)
+    (rating,) = plate_of_boundary(with_shape(study, confirmations=uneven), PROVENANCE).ratings
+    assert notes_of(rating)["Confirmed"] == (
+        "8 held in 3 of 3 trials of 32 requests each; 9 did not, in 3 of 3 trials of 36 requests each"
+    )
+
+
+def test_what_was_held_without_a_rating_says_on_how_much(study: Plate) -> None:
+    """A level that held below noise has its trials and their requests beside it, invalid ones not counted."""
+    levels = (LevelVerdict(8, "pass", ("pass", "invalid", "pass", "pass", "inconclusive")),)
+    spoiled = [one for one in study.shapes[0].confirmations if one.level == 8]
+    trials = (structs.replace(sized(spoiled[0], 3), status="invalid"), *(sized(one, 64) for one in spoiled))
+    held = with_shape(study, status=Status.noisy, levels=levels, confirmations=trials)
+    (rating,) = plate_of_boundary(held, PROVENANCE).ratings
+    assert notes_of(rating)["Held"] == "8 concurrent requests in 3 of 4 trials of 64 requests each, no rating"
 
 
 @pytest.mark.parametrize("status", [one for one in Status if one is not Status.confirmed])
