@@ -165,7 +165,7 @@ def test_a_plate_never_costs_the_study(run: Run, monkeypatch: pytest.MonkeyPatch
         raise ValueError(held.title)
 
     monkeypatch.setitem(files.DRAWINGS, layout.PLATE_PNG, broken)
-    code, out, err = run("capacity", "sim:demo", *QUICK, "ttft p95 < 1s", "--out", "y")
+    code, out, err = run("capacity", "sim:demo", *QUICK, "ttft p95 < 1s", "--out", "y", drawn=False)
     assert code == 3
     assert "At least 2" in out
     assert "the plate could not be drawn (Rated capacity)" in err
