@@ -186,7 +186,7 @@ def test_all_that_is_left_is_named(run: Run) -> None:
     assert "at most 32 requests at once: of 38, 6 wait" in before
     assert "on disk for 1,000 requests" in before and "submitting for 2.0 s" in before
     result = record_of("x").result
-    assert code == 0 and result is not None
+    assert code == 3 and result is not None and result.verdict.reasons[0].startswith("ended: not one of 38")
     left = result.segments[0].unfinished
     assert len(left) == 38 == result.counts.cancelled + result.counts.unfinished
     fates = {request.fate for request in left}
