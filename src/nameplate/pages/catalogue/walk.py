@@ -73,10 +73,14 @@ class _Walk:
             is_run = any(mark in names for mark in MARKS)
             if is_run or (layout.CONTRACT in names and not layout.trials(folder)):
                 yield folder
+            loose = 0 if is_run or layout.TRIALS not in folders else len(layout.trials(folder))
+            if loose > 1:
+                # Trials of a study that was killed early, locators among them, are no results of their own.
+                self._say(folder, f"an unfinished study: {loose:,} trials that no study decided by")
             inner = [
                 name
                 for name in folders
-                if not name.startswith(".") and not (is_run and name == layout.TRIALS)
+                if not name.startswith(".") and not ((is_run or loose > 1) and name == layout.TRIALS)
             ]
             if inner and depth >= DEEPEST:
                 self._say(folder, f"it lies {depth} folders deep; what is below was not looked into")

@@ -45,6 +45,20 @@ def test_a_contract_alone_is_the_frame_of_its_trials_or_a_run_that_came_to_nothi
     assert name_of(tmp_path / "begun") == "begun"
 
 
+def test_trials_of_a_study_that_never_ended_are_no_runs_of_their_own(tmp_path: Path) -> None:
+    """Several trials without a study are left out, with their number: locators among them are no results."""
+    put(
+        tmp_path,
+        "killed/contract.json",
+        *(f"killed/trials/t{at}/trial.json" for at in range(3)),
+        "killed/more/soak.json",
+    )
+    walked = find_runs([tmp_path])
+    assert found(tmp_path) == ["killed/more"]
+    (left,) = walked.unreadable
+    assert left.path.endswith("killed") and "3 trials" in left.what
+
+
 def test_links_are_followed_and_loops_end(tmp_path: Path) -> None:
     """A folder that can be reached twice is one; a link to itself is none."""
     put(tmp_path, "a/study.json")
