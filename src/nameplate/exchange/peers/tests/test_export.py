@@ -157,7 +157,7 @@ def test_an_imported_file_is_exported(tmp_path: Path) -> None:
 
 def test_what_holds_no_run(tmp_path: Path, study: Path) -> None:
     """A directory without trials, and one that only lies in a study, are refused in words."""
-    with pytest.raises(CallerError, match="no trial with a result"):
+    with pytest.raises(CallerError, match="holds no run"):
         runs_of(tmp_path)
-    with pytest.raises(CallerError, match="no trial with a result"):
+    with pytest.raises(CallerError, match="holds no run"):
         export(study / layout.TRIALS, "aiperf")
