@@ -29,12 +29,14 @@ def open_page(
     theme: Theme = "light",
     javascript: bool = True,
     still: bool = False,
+    within: Path | None = None,
 ) -> Iterator[Page]:
     """Open a page offline, drawn to its end; AssertionError at the end if it complained or asked for anything.
 
-    `still` is a reader who prefers reduced motion.
+    `still` is a reader who prefers reduced motion. A page of a site may ask for files `within` its folder.
     """
     address = path.resolve().as_uri()
+    folder = None if within is None else f"{within.resolve().as_uri()}/"
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         color_scheme=theme,
@@ -51,7 +53,7 @@ def open_page(
         page.set_default_timeout(60_000)
         page.on("console", lambda said: _note(faults, said.type, said.text))
         page.on("pageerror", lambda error: faults.append(f"error: {error}"))
-        page.on("request", lambda request: _asked(faults, request.url, address))
+        page.on("request", lambda request: _asked(faults, request.url, address, folder))
         if javascript:
             page.add_init_script(_WATCH)
         page.goto(address)
@@ -70,9 +72,10 @@ def _note(faults: list[str], kind: str, text: str) -> None:
         faults.append(f"{kind}: {text}")
 
 
-def _asked(faults: list[str], url: str, address: str) -> None:
+def _asked(faults: list[str], url: str, address: str, folder: str | None) -> None:
+    inside = folder is not None and url.startswith(folder)
     # A data: address is a picture within the page.
-    if url.partition("#")[0] != address and not url.startswith("data:"):
+    if url.partition("#")[0] != address and not url.startswith("data:") and not inside:
         faults.append(f"request: {url[:200]}")
 
 

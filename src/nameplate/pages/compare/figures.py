@@ -41,6 +41,15 @@ def differences_figure(told: Comparison, shown: Sequence[Placed]) -> h.Node:
     place = {"field": "row", "type": "nominal", "sort": order, "title": None, "axis": {"labelLimit": 300}}
     kind = colour("verdict", [name for name, _ in _VERDICTS], [shade for _, shade in _VERDICTS], "verdict")
     about = f"Relative difference of each measure, B against A, with its {told.terms.confidence * 100:g}% interval"
+    # Where nothing has an interval a layer of theirs would have no extent.
+    intervals = [
+        {
+            "mark": {"type": "rule", "strokeWidth": 2.5},
+            "encoding": {
+                "x": axis("low", "B against A, %"), "x2": {"field": "high"}, "y": place, "color": kind,
+            },
+        }
+    ] if any(value["low"] is not None and value["high"] is not None for value in values) else []  # fmt: skip
     one_panel = panel(
         values,
         about,
@@ -56,12 +65,7 @@ def differences_figure(told: Comparison, shown: Sequence[Placed]) -> h.Node:
                 "mark": {"type": "rule", "color": "var(--soft)"},
                 "encoding": {"x": {"field": "zero", "type": "quantitative"}},
             },
-            {
-                "mark": {"type": "rule", "strokeWidth": 2.5},
-                "encoding": {
-                    "x": axis("low", "B against A, %"), "x2": {"field": "high"}, "y": place, "color": kind,
-                },
-            },
+            *intervals,
             {
                 "mark": {"type": "point", "filled": True, "size": 60},
                 "encoding": {
