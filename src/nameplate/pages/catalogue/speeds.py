@@ -8,7 +8,7 @@ from msgspec import structs
 
 from nameplate.contract.matrix import exact_label
 from nameplate.measure.speed_result import CellRow, SpeedResult
-from nameplate.pages.catalogue.entry import Rating
+from nameplate.pages.catalogue.entry import Measure, Rating
 from nameplate.pages.catalogue.terms import conditions, extent, matrix_conditions
 from nameplate.report.safe import safe
 from nameplate.verdict.cell import CellStatus
@@ -61,38 +61,29 @@ def _best(ratings: list[Rating], measure: str, under: str) -> Iterator[Rating]:
 
 
 def _cell(row: CellRow, under: str) -> Rating:
-    values = row.values if row.status is CellStatus.valid else None
-    return Rating(
-        measure="output",
-        of=f"{safe(row.label, 40)} context x {row.concurrency}",
-        under=under,
-        value=None if values is None else values.tokens_per_s,
-        unit="tok/s",
-        status=row.status,
-    )
+    of = f"{safe(row.label, 40)} context x {row.concurrency}"
+    return _rating(row, "output", of, under, _rate(row))
 
 
 def _one_user(row: CellRow, under: str) -> Rating:
-    values = row.values if row.status is CellStatus.valid else None
-    per_user = None if values is None or values.per_user is None else values.per_user.p50
-    return Rating(
-        measure="decode",
-        of=f"{safe(row.label, 40)} context",
-        under=under,
-        # At one stream the whole is the user's; imported matrices tell no more.
-        value=per_user if per_user is not None or values is None else values.tokens_per_s,
-        unit="tok/s",
-        status=row.status,
+    per_user = None if row.values is None or row.values.per_user is None else row.values.per_user.p50
+    # At one stream the whole is the user's; imported matrices tell no more.
+    return _rating(
+        row, "decode", f"{safe(row.label, 40)} context", under, _rate(row) if per_user is None else per_user
     )
 
 
 def _prefill(row: CellRow, under: str) -> Rating:
-    values = row.values if row.status is CellStatus.valid else None
+    return _rating(row, "prefill", f"{row.context_tokens:,} tokens", under, _rate(row))
+
+
+def _rate(row: CellRow) -> float | None:
+    return None if row.values is None else row.values.tokens_per_s
+
+
+def _rating(row: CellRow, measure: Measure, of: str, under: str, value: float | None) -> Rating:
+    """Return a cell's number as a rating; status beats number."""
+    valid = row.status is CellStatus.valid
     return Rating(
-        measure="prefill",
-        of=f"{row.context_tokens:,} tokens",
-        under=under,
-        value=None if values is None else values.tokens_per_s,
-        unit="tok/s",
-        status=row.status,
+        measure=measure, of=of, under=under, value=value if valid else None, unit="tok/s", status=row.status
     )

@@ -1,4 +1,4 @@
-"""The figures of a boundary: measures by level, confirmations against the limit, the search, the surface."""
+"""The figures of a boundary: measures by level, confirmations against the limit, and the search."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from nameplate.contract.contract import Contract
 from nameplate.contract.levels import levels_of
 from nameplate.contract.slo import Slo
 from nameplate.measure.plate import PlateShape
-from nameplate.pages.chart import axis, colour, figure, fixed, panel
+from nameplate.pages.chart import axis, colour, figure, panel
+from nameplate.pages.rated.limit_axis import limit_rule, limit_words, slo_scale
 from nameplate.pages.rated.points import Point
 from nameplate.pages.rated.trials import name_of
-from nameplate.pages.scale import TimeScale, time_scale
+from nameplate.pages.scale import TimeScale
 from nameplate.pages.table import Cell, Column, table
 from nameplate.pages.words import status
 from nameplate.report import numbers
@@ -241,125 +242,6 @@ def path_figure(contract: Contract, slo: Slo, points: Sequence[Point]) -> h.Node
         (drawn,),
         _points_table(points, slo, levels_of(contract).head),
     )
-
-
-def surface_figure(contract: Contract, shapes: Sequence[PlateShape]) -> h.Node:
-    """Return what each shape is rated: the capacity surface; nothing for a single shape, no chart without numbers."""
-    if len(shapes) < 2:
-        return None
-    levels = levels_of(contract)
-    values = [
-        {
-            "shape": str(shape.shape),
-            "rated": None if shape.rated is None else levels.value(shape.rated),
-            "status": shape.status.value,
-            "said": "no number" if shape.rated is None else levels.told(shape.rated),
-        }
-        for shape in shapes
-    ]
-    place = {
-        "field": "shape",
-        "type": "nominal",
-        "sort": None,
-        "title": "shape, input/output tokens",
-        "axis": {"labelAngle": 0},
-    }
-    drawn = panel(
-        values,
-        "Rated level of each shape",
-        layer=[
-            {
-                "mark": {"type": "bar", "width": {"band": 0.5}, "cornerRadiusEnd": 3},
-                "encoding": {
-                    "x": place,
-                    "y": axis("rated", f"rated, {levels.noun}"),
-                    "color": {
-                        "condition": {"test": "datum.status === 'confirmed'", "value": "var(--s1)"},
-                        "value": "var(--warn)",
-                    },
-                },
-            },
-            {
-                "mark": {"type": "text", "dy": -9, "fontWeight": 600},
-                "encoding": {
-                    "x": place,
-                    "y": {"field": "rated", "type": "quantitative"},
-                    "text": {"field": "said"},
-                    "color": fixed("ink"),
-                },
-            },
-        ],
-    )
-    rows: list[list[Cell | str]] = [
-        [
-            str(shape.shape),
-            Cell(
-                None if shape.rated is None else levels.told(shape.rated), shape.rated, f"shapes.{at}.rated"
-            ),
-            Cell(
-                None if shape.operate_at is None else levels.told(shape.operate_at),
-                shape.operate_at,
-                f"shapes.{at}.operate_at",
-            ),
-            Cell(status(shape.status), shape.status.value, f"shapes.{at}.status"),
-        ]
-        for at, shape in enumerate(shapes)
-    ]
-    surface = table(
-        (
-            Column("shape", kind="text"),
-            Column("rated"),
-            Column("operate at"),
-            Column("status", kind="text"),
-        ),
-        rows,
-        "The capacity surface",
-    )
-    if all(shape.rated is None for shape in shapes):
-        return surface
-    return figure(
-        "The capacity surface",
-        "One machine, several request shapes, one promise. The numbers are alternatives: the host takes "
-        "one of these loads, "
-        "not their sum. What is not confirmed on both sides has another colour, and its status stands in "
-        "the table.",
-        (drawn,),
-        surface,
-    )
-
-
-def slo_scale(slo: Slo, values: Iterable[float | None]) -> TimeScale:
-    """Return the axis of an SLO's judged values: a time unit, or percent for an error rate."""
-    if slo.limit_ratio is not None:
-        return TimeScale("%", 0.01)
-    return time_scale([slo.limit_ns, *values])
-
-
-def limit_words(slo: Slo) -> str:
-    """Write an SLO's limit."""
-    return f"{slo.limit_ratio * 100:.6g}%" if slo.limit_ratio is not None else numbers.limit(slo.limit_ns)
-
-
-def limit_rule(slo: Slo, scale: TimeScale, on: Literal["x", "y"] = "y") -> dict[str, object]:
-    """Return the limit as a dashed line across an axis, with its words."""
-    limit = scale.of(slo.limit_ratio if slo.limit_ratio is not None else slo.limit_ns)
-    place = {"field": "limit", "type": "quantitative"}
-    words = (
-        # At the right: the title of the axis stands at the left above the plot, where a limit can be the highest value.
-        {"align": "right", "x": "width", "dx": -2, "dy": -6}
-        if on == "y"
-        else {"align": "left", "y": 0, "dx": 5, "baseline": "top"}
-    )
-    return {
-        "data": {"values": [{"limit": limit, "said": f"limit {limit_words(slo)}"}]},
-        "layer": [
-            {"mark": {"type": "rule", "strokeDash": [5, 4], "color": "var(--ink)"}, "encoding": {on: place}},
-            {
-                "mark": {"type": "text", "color": "var(--soft)", **words},
-                "encoding": {on: place, "text": {"field": "said"}},
-            },
-        ],
-    }
 
 
 def _verdicts(points: Iterable[Point]) -> dict[str, object]:

@@ -11,7 +11,7 @@ from nameplate.contract.levels import levels_of
 from nameplate.contract.slo import Slo
 from nameplate.measure.plate import PlateShape, PlateTrial
 from nameplate.pages.chart import axis, colour, figure, panel
-from nameplate.pages.rated.figures import limit_rule, limit_words, slo_scale
+from nameplate.pages.rated.limit_axis import limit_rule, limit_words, slo_scale
 from nameplate.pages.rated.trials import name_of
 from nameplate.pages.table import Cell, Column, Row, table
 from nameplate.report import numbers

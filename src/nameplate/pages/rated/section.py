@@ -10,10 +10,11 @@ from nameplate.measure.plate import PlateShape
 from nameplate.pages.identity import contract_card, evidence_card, identity_table, launch, server_card
 from nameplate.pages.plate_picture import plate_picture
 from nameplate.pages.rated.answer import shape_facts
-from nameplate.pages.rated.figures import boundary_figure, confirmations_figure, path_figure, surface_figure
+from nameplate.pages.rated.figures import boundary_figure, confirmations_figure, path_figure
 from nameplate.pages.rated.limit import limit_section
 from nameplate.pages.rated.phases import phases
 from nameplate.pages.rated.points import points_of
+from nameplate.pages.rated.surface import surface_figure
 from nameplate.pages.rated.trials import trials_table
 from nameplate.pages.subject import RatedSubject
 from nameplate.pages.trial.boundary import boundary_ecdf
